@@ -31,7 +31,7 @@ from rich.table import Table
 
 from benchmarks.payoff.cpu import SpeedProbe
 from controllers.worlds.simulated.gangs import gang_speed
-from controllers.worlds.simulated.workload import WorkerExchange, Network
+from controllers.worlds.simulated.workload import Network, WorkerExchange
 from workflows.jobs.pytorch.elastic import DEFAULTS, DigitLayers
 
 LINKS: Final = {"1 Gbit/s": 1e9, "200 Mbit/s": 2e8, "50 Mbit/s": 5e7}

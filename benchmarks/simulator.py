@@ -25,7 +25,7 @@ from controllers.core.model import NodeName, TrialId
 from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 _SIZES: Final = (8, 30, 100, 300, 1000)
 _POLICIES: Final = ("default", "specon+flowcon")

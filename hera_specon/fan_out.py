@@ -23,8 +23,8 @@ from hera_specon.space import Point, value_text
 from hera_specon.trial_template import params_text, placeholder
 
 _MOST_NAMED: Final = 1000
-"""Trials up to which people can read off each what its values are. From there on numbers of trials are longer, too, so
-that no sweep that is given more trials goes on in the other form."""
+"""Up to so many trials, each value stands beside its hyperparameter's name, so that people can read it. In a larger
+sweep the trials' numbers have more digits as well, so a sweep that gets more trials keeps the form that it began with."""
 
 
 @dataclass(frozen=True, slots=True)

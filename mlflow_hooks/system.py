@@ -16,7 +16,7 @@ if HAS_PROC:
 else:
     from mlflow_hooks.other_system import address_of, cpu_of_children, start_time, waits_of
 
-__all__ = ["HAS_PROC", "address_of", "cores_here", "cpu_of_children", "started", "waits_of"]
+__all__ = ["HAS_PROC", "address_of", "cores_here", "cpu_of_children", "start_time", "waits_of"]
 
 
 def cores_here() -> int:

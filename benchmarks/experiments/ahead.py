@@ -10,8 +10,8 @@ from controllers.core.actions import Action, Migrate, Place, Resize
 from controllers.core.model import TrialId
 from controllers.lab.simulation.bounds import unusable_seconds
 from controllers.lab.simulation.evaluation import (
-    MeanOverSeeds,
     ExperimentPlan,
+    MeanOverSeeds,
     PolicySummary,
     RunFigures,
     estimate,

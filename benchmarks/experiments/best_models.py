@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.best_models import final_losses
-from controllers.lab.simulation.evaluation import MeanOverSeeds, ExperimentPlan, RunFigures, estimate, run_plans
+from controllers.lab.simulation.evaluation import ExperimentPlan, MeanOverSeeds, RunFigures, estimate, run_plans
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 from controllers.lab.simulation.experiments.curve_families import task_names
 from controllers.lab.simulation.experiments.experiment import Setup

@@ -7,8 +7,8 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.evaluation import (
-    MeanOverSeeds,
     ExperimentPlan,
+    MeanOverSeeds,
     PolicySummary,
     RunFigures,
     estimate,

@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from benchmarks.train_kais.workloads import test
-from controllers.lab.simulation.evaluation import MeanOverSeeds, ExperimentPlan, PolicySummary, RunFigures, run_plans
+from controllers.lab.simulation.evaluation import ExperimentPlan, MeanOverSeeds, PolicySummary, RunFigures, run_plans
 from controllers.lab.simulation.experiments.experiment import OwnExperiment, Published
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
 from controllers.worlds.simulated.scenario import Costs

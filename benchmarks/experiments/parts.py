@@ -13,8 +13,8 @@ from benchmarks.experiments.gangs import gangs
 from benchmarks.experiments.kais import kais
 from controllers.core.errors import SpeconError
 from controllers.lab.simulation.evaluation import (
-    MeanOverSeeds,
     ExperimentPlan,
+    MeanOverSeeds,
     PolicySummary,
     RunFigures,
     run_plans,

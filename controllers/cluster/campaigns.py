@@ -17,9 +17,9 @@ _LOG = logging.getLogger(__name__)
 _FIRST_WAIT_S = 1.0
 _MOST_WAIT_S = 60.0
 _MOST_OF_NAMESPACE = 100
+"""Campaigns of a namespace that run at a time: each has threads."""
 _MOST_ENDED_AT_ONCE = 4
-"""Most campaigns of a namespace at a time, since each has threads; and of those that were over when first seen: after
-a restart there may be hundreds."""
+"""Campaigns of a namespace that run at a time though they were over when first seen. A restart may find hundreds."""
 _NAMESPACE_S = 0.5
 """Seconds that the campaigns of a namespace get in each round, so that many of them keep nobody else waiting."""
 

@@ -17,15 +17,17 @@ from controllers.core.ports import World
 from controllers.core.results import RunResult, TrialResult
 
 MOST_NAMES: Final = 20
+"""Metrics of a trial that are named: anybody may log thousands."""
 _LONGEST_NAME: Final = 100
-"""Metrics that are named of a trial, and characters of each: anybody may log thousands."""
+"""Characters of a metric's name that are shown."""
 _MOST_TRIALS: Final = 5
 """Trials that are named of a sweep."""
 _NOT_THEIRS: Final = ("specon.", "system/")
 """Begins the names of metrics that our hooks and MLflow itself log."""
 _PATIENCE_S: Final = 60.0
+"""Seconds for which a trial may log other metrics before it logs its objective."""
 _LAG_S: Final = 15.0
-"""Seconds that a trial may log other metrics before its objective, and that its last points may take to MLflow."""
+"""Seconds that the last points of a trial may take to MLflow."""
 _ALIKE: Final = 0.5
 """Likeness, from 0 to 1, from which one name may be another with a typing error."""
 

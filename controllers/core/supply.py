@@ -18,19 +18,21 @@ from controllers.core.model import Node, NodeName, Phase, Progress, Trial, Trial
 SETTLES_S: Final = 30.0
 """Seconds after which new evidence counts for two thirds."""
 FORGOTTEN_S: Final = 60.0
-"""Seconds without evidence after which two thirds of what is missing of a node counts as there again."""
+"""Seconds without evidence after which two thirds of a node's missing cores count as there again."""
 MOST_FORGOTTEN_S: Final = 960.0
+"""``FORGOTTEN_S`` at most: it doubles each time that cores which counted as there were missing again."""
 NEARLY_ALL: Final = 0.85
 """A node whose trials get this part of it is taken for whole: use is measured no better."""
 EXPLAINED: Final = 0.5
-"""Part of the cores that trials do not use which they must have waited for, so that others have these."""
+"""Others have a node's unused cores if its trials waited for at least this part of them."""
 LEAST_APART_S: Final = 0.9
 """Seconds between two counts of a trial at least, so that its use is measured well enough."""
 MOST_S: Final = 1e12
 """Seconds that a trial may count; more make no sense."""
 FRESH_S: Final = 30.0
+"""A trial's use is believed for so many seconds at least."""
 FRESH_COUNTS: Final = 3.0
-"""A trial's use is believed for so many seconds, or for so many times as long as it was counted over."""
+"""It is believed for this many times the seconds that it was counted over, if that is longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Final
 
 from controllers.core.devices import Devices
-from controllers.forecast.model import Course, Job, FluidModel, ModelNode
+from controllers.forecast.model import Course, FluidModel, Job, ModelNode
 from controllers.policies.ahead.forecast import LINEAR, earliest_end
 from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.waits import cores_with_waiting, speed_with_waiting

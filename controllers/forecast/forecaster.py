@@ -19,12 +19,13 @@ LOOK_S: Final = 1.0
 """Seconds between two looks at the reports; a large sweep takes longer to look at."""
 FORECAST_S: Final = 5.0
 TRIALS_A_LOOK: Final = 1000.0
+"""For so many trials, a second passes between two looks at the reports."""
 TRIALS_A_FORECAST: Final = 20.0
-"""Trials, those to come included, by which the seconds between two looks, or two forecasts, grow by one."""
+"""For so many trials, those to come included, a second passes between two forecasts."""
 MOST_LEAVING_S: Final = 60.0
-"""More is no leaving: such a trial went on training after the last report that is known."""
+"""A trial that takes longer to leave went on training after the last report that is known."""
 MOST_TRIALS: Final = 5000
-"""Of more trials nothing is foreseen: the sweep's controller would have to wait for it for seconds."""
+"""A larger sweep gets no forecast: its controller would have to wait for it for seconds."""
 
 
 class Forecaster:

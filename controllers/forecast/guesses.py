@@ -17,27 +17,32 @@ Seen = tuple[float, bool]
 """A value that was seen of a trial, and whether it is exact; otherwise the true one is greater."""
 
 PRIOR_SPREAD: Final = 0.6
-"""Spread of the logarithms of lengths before any two are known; it counts as much as half a trial."""
+"""Spread of the logarithms of lengths before any two are known."""
 PRIOR_WEIGHT: Final = 0.5
+"""The prior spread counts as much as so many trials."""
 SPREADS: Final = tuple(0.1 * 1.25**place for place in range(15))
-"""Spreads of the logarithms of lengths that are reckoned with where trials run on."""
-USUAL_SPREAD, DOUBT_OF_SPREAD = 0.5, 0.4
-"""The likeliest of them before anything is known, and the spread of its logarithm."""
+"""Spreads of the logarithms of lengths that are tried where some trials still run."""
+USUAL_SPREAD: Final = 0.5
+"""The likeliest of ``SPREADS`` before anything is known."""
+DOUBT_OF_SPREAD: Final = 0.4
+"""Spread of the logarithm of ``USUAL_SPREAD``."""
 MEANS: Final = 30
 FAR: Final = 4.0
-"""Standard errors of a mean that are reckoned with."""
+"""Means of the logarithms that lie so many standard errors away are still tried."""
 BOUNDS: Final = 20
 FAR_SCORE: Final = 5.0
 TINY: Final = 1e-9
 MOST_LOG: Final = 60.0
-LEAST_LENGTH, MOST_LENGTH = 1e-9, 1e15
-"""Core seconds beyond which reports make no sense: powers of the ratio of two lengths would overflow."""
+LEAST_LENGTH: Final = 1e-9
+"""Core seconds: a shorter length makes no sense, and powers of the ratio of two lengths would overflow."""
+MOST_LENGTH: Final = 1e15
+"""Core seconds: a longer length makes no sense, and powers of the ratio of two lengths would overflow."""
 OWN_SPREAD: Final = 0.2
 """Part of the lengths' uncertainty that each trial has for itself; the rest is common to all that are drawn."""
 LIKE: Final = 3
-"""Trials of about the same length, to either side, that the most cores of a trial are drawn from."""
+"""The most cores of a trial are drawn from so many shorter and so many longer trials, the next in length."""
 MORE: Final = 1.05
-"""What is drawn is at least so many times what a trial was seen to use."""
+"""The cores that are drawn are at least so many times what a trial was seen to use."""
 UNBOUND: Final = 0.5
 """Chance that trials which always used all that they were given could use a whole node."""
 LEAST_CORES: Final = 0.05

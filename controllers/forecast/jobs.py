@@ -27,15 +27,15 @@ from controllers.policies.kit.work_left import EndedTrial, SweepMeasurements, es
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
 USUAL_MOVES_S: Final = (5.0, 5.0)
-"""Seconds that moves take, to which those of the sweep are added."""
+"""Seconds of two moves before any was seen; the moves of the sweep are averaged with them."""
 HELD_AFTER_S: Final = 10.0
 """A trial that could have come so long ago is held back until another ends."""
 COST_SPREAD: Final = 0.05
-"""Spread of what the steps left cost against those made: models and whatever else runs change meanwhile."""
+"""Spread of what a coming step costs against the steps made: models, and other programs here, change meanwhile."""
 STEP_SPREAD: Final = 0.3
 """Spread of what a single step costs, as a part of the mean."""
 LEAST_LEFT: Final = 0.1
-"""Part of a step that is left at least of a trial that has not ended."""
+"""A trial that has not ended has at least this part of a step left."""
 LATE_S: Final = 10.0
 """Seconds for which a trial without news is taken to go on as before; one and a half steps where these are longer."""
 FIRST_SPREAD: Final = 0.2
@@ -44,8 +44,10 @@ LEAST_OF_FIRST: Final = 0.2
 """Part of the CPU seconds of a first report that steps took at least."""
 EVEN_SPREAD: Final = 0.41
 """Standard deviation of the difference of two numbers that lie evenly between 0 and 1."""
-TINY, HUGE = 1e-3, 1e10
-"""Core seconds that are left at least, and at most: no trial is three hundred years of a core."""
+TINY: Final = 1e-3
+"""Core seconds that a trial has left at least."""
+HUGE: Final = 1e10
+"""Core seconds that a trial has left at most: no trial takes a core three hundred years."""
 MOST_MOVE_S: Final = 600.0
 LEAST_GIVEN: Final = 0.1
 
@@ -122,7 +124,9 @@ class KnownSweep:
     start_s: float
 
 
-def known_sweep(snapshot: Snapshot, measured: SweepMeasurements, to_come: Iterable[ComingTrial], most_moves: int) -> KnownSweep:
+def known_sweep(
+    snapshot: Snapshot, measured: SweepMeasurements, to_come: Iterable[ComingTrial], most_moves: int
+) -> KnownSweep:
     """Return what is known of a sweep.
 
     Args:
@@ -245,7 +249,9 @@ def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[ModelNode]:
                 devices[node] -= own_devices
     cpu |= {node.name: node.room for node in nodes if node.room is not None}
     return [
-        ModelNode(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply)
+        ModelNode(
+            node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply
+        )
         for node in nodes
     ]
 

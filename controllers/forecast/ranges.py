@@ -19,7 +19,7 @@ from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import ends
 from controllers.forecast.guesses import LengthGuesses, LengthsBeyond, Like, Mosts, Stops, normal, uniform
 from controllers.forecast.jobs import KnownJob, KnownSweep, known_sweep
-from controllers.forecast.model import Course, Job, FluidModel
+from controllers.forecast.model import Course, FluidModel, Job
 from controllers.forecast.supplies import Supplies, drawn_supplies
 from controllers.forecast.waiting import Waits
 from controllers.policies.kit.settings import PolicySettings
@@ -32,17 +32,17 @@ DRAWS: Final = (61, 43, 31, 23, 17, 13, 11, 7, 5, 3)
 MOST_JOBS: Final = 4000
 """Trials times draws of a forecast: a large sweep is followed less often."""
 MANY_MOVES: Final = 4
-"""Moves of a trial that are reckoned with under a policy that knows no limit."""
+"""Moves of a trial that a forecast assumes under a policy without a limit."""
 WAYS_TO_SHARE: Final = (math.inf, 4.0, 2.0, 1.0)
 """Exponents of ``kit.allocation.allocate``; infinity stands for 1 / (1 - power)."""
 FOREVER_S: Final = 10 * 365 * 86_400.0
-"""Nothing is said of an end that may be so many seconds away."""
+"""An end that may be so many seconds away is not told."""
 DOUBT_OF_CONTENTION: Final = 0.02
 """Part of its speed that each further trial on a node may take from all others there, beyond what was measured."""
 COMMON: Final = 0.3
 """Part of the uncertainty of what steps cost that all trials have in common: they run the same code."""
 LEAST: Final = 0.02
-"""Part of a length that is left at least of a trial that has not ended."""
+"""A trial that has not ended has at least this part of its length left."""
 OTHER_SIZES: Final = 0.25
 """Spread of what is left of a gang that grows and shrinks: as if by more or fewer cores than it has."""
 NOT_SEEN: Final = Supplies()

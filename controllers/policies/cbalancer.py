@@ -102,7 +102,9 @@ class CBalancer(PolicySettings):
         return Decision(CBalancerState(profiles, moves, due_at), tuple(proposals), due_at if live else None)
 
 
-def profile_trials(snapshot: Snapshot, profiles: Mapping[TrialId, Profile], stale_after: float) -> dict[TrialId, Profile]:
+def profile_trials(
+    snapshot: Snapshot, profiles: Mapping[TrialId, Profile], stale_after: float
+) -> dict[TrialId, Profile]:
     """Return the profiles of the trials that have not ended, after a look at their newest reports.
 
     Args:

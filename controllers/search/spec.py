@@ -192,7 +192,9 @@ class SearchSpec(_Part):
                 candidates += dimension.domain.options
             elif isinstance(number, float) and dimension.domain.low <= number <= dimension.domain.high:
                 candidates.insert(0, dimension.domain.tidy(number))
-            match = [one for one in candidates if dict(bound_parameters({dimension.name: one})).get(dimension.name) == number]
+            match = [
+                one for one in candidates if dict(bound_parameters({dimension.name: one})).get(dimension.name) == number
+            ]
             if number is None or not match:
                 return None
             found[dimension.name] = match[0]

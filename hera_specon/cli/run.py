@@ -11,7 +11,7 @@ from rich.console import Console
 from controllers.core.errors import SweepInterrupted
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
 from hera_specon.cli.group import CommandFailure
-from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, read_sweep, one_line_options
+from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, one_line_options, read_sweep
 from hera_specon.cli.options import (
     POLICY_SPEC,
     CoresOfNodes,

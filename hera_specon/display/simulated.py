@@ -153,7 +153,9 @@ def _finer_share(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value * 100:.1f}", unit=" %")
 
 
-def _with_reach(found: MeanOverSeeds | None, told: Callable[[float], str], *, signed: bool = False, unit: str = "") -> str:
+def _with_reach(
+    found: MeanOverSeeds | None, told: Callable[[float], str], *, signed: bool = False, unit: str = ""
+) -> str:
     if found is None:
         return formatting.DASH
     value = told(found.mean)

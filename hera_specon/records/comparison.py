@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from controllers.core.results import Comparison, RunResult, compare
-from hera_specon.records.repeats import groups, number_repeats, compare_repeats
+from hera_specon.records.repeats import compare_repeats, groups, number_repeats
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,9 @@ def history(events: Iterable[TimelineEvent]) -> SweepHistory:
         moves=tuple(moves),
         reports={
             trial: tuple(
-                ObjectiveReading(e.at, e.value, e.step) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None
+                ObjectiveReading(e.at, e.value, e.step)
+                for e in of_trial
+                if e.kind is EventKind.REPORT and e.value is not None
             )
             for trial, of_trial in by_trial.items()
         },

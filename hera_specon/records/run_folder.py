@@ -24,7 +24,7 @@ from controllers.worlds.local.working_folders import made_before
 from hera_specon import formatting
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import SweepHistory, history
-from hera_specon.sweep_state import TrialProcesses, SweepState
+from hera_specon.sweep_state import SweepState, TrialProcesses
 
 RUN_FILE = "run.json"
 Events = Sequence[TimelineEvent]

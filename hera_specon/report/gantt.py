@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from hera_specon import formatting
-from hera_specon.records.history import SweepHistory, Move, Stretch
+from hera_specon.records.history import Move, Stretch, SweepHistory
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.style import CATEGORIES, GRID, category_colour, category_label, dress, html, text
 

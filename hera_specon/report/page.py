@@ -29,8 +29,9 @@ from hera_specon.risks import policies_in, risks, rungs
 
 REPORT_FILE = "report.html"
 LEADERS = 50
+"""Trials that the table of the best models shows."""
 MOST_COLUMNS = 12
-"""Trials that the table of the best models shows, and hyperparameters of each."""
+"""Hyperparameters that it shows of each."""
 TEMPLATE = "report.html.j2"
 PLOTLY = "plotly-basic.min.js.gz"
 """npm's plotly.js-basic-dist-min, which draws lines, points and bars: a quarter of what the whole library takes. The

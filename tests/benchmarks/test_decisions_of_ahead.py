@@ -21,5 +21,7 @@ def calls(name: str, nodes: int, spread: ScalingSums) -> int:
 
 @pytest.mark.parametrize("spread", [ScalingSums(), CONCAVE], ids=["linear", "concave"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_cluster_that_is_four_times_as_large_takes_about_four_times_as_many_calls(name: str, spread: ScalingSums) -> None:
+def test_a_cluster_that_is_four_times_as_large_takes_about_four_times_as_many_calls(
+    name: str, spread: ScalingSums
+) -> None:
     assert calls(name, 160, spread) < _LINEAR * _MARGIN * calls(name, 40, spread)

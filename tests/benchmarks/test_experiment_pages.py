@@ -7,8 +7,8 @@ import pytest
 from benchmarks.experiments import ahead, markdown, pictures
 from benchmarks.experiments.svg import ticks
 from controllers.lab.simulation.evaluation import (
-    MeanOverSeeds,
     ExperimentPlan,
+    MeanOverSeeds,
     PolicySummary,
     RunFigures,
     run_plans,

@@ -7,7 +7,7 @@ from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
 from controllers.core.parameters import parameters_in
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import WorkerExchange, NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
 from tests.contract.bench import DEVICE, Behaviour, DeviceBench, GangBench
 

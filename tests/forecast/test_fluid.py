@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.forecast.fluid import ends
-from controllers.forecast.model import Course, Job, FluidModel, ModelNode
+from controllers.forecast.model import Course, FluidModel, Job, ModelNode
 
 TWO_CORES = ModelNode(2.0, 2.0, math.inf)
 

@@ -229,7 +229,9 @@ def test_a_gang_of_which_one_worker_cannot_be_started_runs_with_none(
 def test_a_program_that_never_joins_the_others_is_named_after_a_bounded_time(start: Start) -> None:
     gang = start("import time; time.sleep(600)", join_s=2.0)
     gang.place(HERE, THERE)
-    with pytest.raises(GangNotJoinedError, match=r"uid\.sweep\.a: none of its 2 workers began to meet .* 2 seconds have passed"):
+    with pytest.raises(
+        GangNotJoinedError, match=r"uid\.sweep\.a: none of its 2 workers began to meet .* 2 seconds have passed"
+    ):
         gang.until(lambda: False, within_s=30)
 
 

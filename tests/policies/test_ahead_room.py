@@ -27,7 +27,9 @@ def waits(name: str, cpu: float) -> Trial:
 def proposed(trials: Sequence[Trial], seconds: Mapping[str, float]) -> list[Proposal]:
     """Return what is placed and moved on two nodes of four cores, where each trial uses the cores that it asks for."""
     seen = snapshot(0.0, trials, NODES)
-    estimates = {one.id: Estimate(one, seconds[one.id] * one.cpu, one.cpu, 0.1, EstimateSource.OWN, one.cpu) for one in trials}
+    estimates = {
+        one.id: Estimate(one, seconds[one.id] * one.cpu, one.cpu, 0.1, EstimateSource.OWN, one.cpu) for one in trials
+    }
     plan = WorkPlan(seen, estimates, {}, Weights(1.0, 0.0, 1.0, MOVE_COST))
     return [*plan.places(), *plan.moves([one.id for one in trials if one.steady])]
 

@@ -12,7 +12,7 @@ from controllers.core.devices import Devices
 from controllers.core.model import Node, Phase, Trial, TrialId
 from controllers.lab.simulation.experiments import experiment_named
 from controllers.lab.simulation.run import simulate
-from controllers.policies.ahead.watchdog import CALM_S, WatchScene, Watch, Work, keep_watch
+from controllers.policies.ahead.watchdog import CALM_S, Watch, WatchScene, Work, keep_watch
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Scenario
 from tests.policies.policy_fakes import node, snapshot, trial

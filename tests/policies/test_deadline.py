@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from controllers.core.actions import Decision, Place
 from controllers.core.model import Goals, Node, Phase, Progress, Snapshot, Trial
 from controllers.policies import Deadline, Edf
-from controllers.policies.deadline.forecast import TrialOutlook, Prospect, outlook, share_reason
+from controllers.policies.deadline.forecast import Prospect, TrialOutlook, outlook, share_reason
 from controllers.policies.deadline.sharing import together
 from controllers.policies.kit.paces import Pace
 from tests.policies.policy_fakes import moves, node, resizes, run, snapshot, trial

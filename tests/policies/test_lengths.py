@@ -10,7 +10,7 @@ from controllers.core.model import Phase, Progress, Snapshot, Trial
 from controllers.core.parameters import bound_parameters
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead
-from controllers.policies.kit.lengths import Known, Lengths, EstimateSource
+from controllers.policies.kit.lengths import EstimateSource, Known, Lengths
 from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
 from tests.policies.policy_fakes import node, snapshot, trial
 

@@ -14,7 +14,9 @@ from tests.policies.policy_fakes import node, progress, snapshot, trial
 def expected(used: float, told: list[float]) -> float:
     """Return the most of a trial that used ``used`` cores, beside others that are known to use ``told`` at most."""
     others = {f"other-{number}": MeasuredTrial(most=most) for number, most in enumerate(told)}
-    known = SweepMeasurements({TrialId(name): memo for name, memo in {"new": MeasuredTrial(used=used), **others}.items()})
+    known = SweepMeasurements(
+        {TrialId(name): memo for name, memo in {"new": MeasuredTrial(used=used), **others}.items()}
+    )
     sight = snapshot(0.0, [trial(name, "n") for name in ("new", *others)], [node("n", 16.0)])
     return estimate_work(sight, known, 1.0)[TrialId("new")].most
 

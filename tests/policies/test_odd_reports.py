@@ -70,7 +70,11 @@ def sweep() -> dict[TrialId, Trial]:
     """Return four trials that run on two nodes, one that waits for a place, and one of another sweep."""
     running = [
         trial(
-            f"t{n}", "xy"[n % 2], cpu=1.0 + n % 2, goals=GOALS[n], parameters=bound_parameters({"width": (1e300, 5e-324)[n % 2]})
+            f"t{n}",
+            "xy"[n % 2],
+            cpu=1.0 + n % 2,
+            goals=GOALS[n],
+            parameters=bound_parameters({"width": (1e300, 5e-324)[n % 2]}),
         )
         for n in range(4)
     ]

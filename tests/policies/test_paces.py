@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import Progress
-from controllers.policies.kit.paces import MOST_POINTS, Pace, StepMemo, update_pace, time_steps
+from controllers.policies.kit.paces import MOST_POINTS, Pace, StepMemo, time_steps, update_pace
 from tests.policies.policy_fakes import node, snapshot, trial
 
 

@@ -186,7 +186,9 @@ def test_whatever_trials_say_a_guess_is_finite(
 def test_of_very_many_trials_and_parameters_a_bounded_number_counts() -> None:
     chance = Random(5)  # noqa: S311 - repeatable
     rows = [
-        bound_parameters({f"p{number:02}": chance.random() if number % 2 else f"text {chance.random()}" for number in range(40)})
+        bound_parameters(
+            {f"p{number:02}": chance.random() if number % 2 else f"text {chance.random()}" for number in range(40)}
+        )
         for _ in range(500)
     ]
     assert len(list(_columns([dict(row) for row in rows]))) == MOST_COLUMNS

@@ -7,7 +7,7 @@ import pytest
 
 from controllers.core.model import Direction
 from controllers.core.results import RunResult, TrialResult
-from hera_specon.records.history import SweepHistory, ObjectiveReading
+from hera_specon.records.history import ObjectiveReading, SweepHistory
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.early_order import early_order
 

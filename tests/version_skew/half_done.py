@@ -17,7 +17,7 @@ from controllers.driving.assembly import assemble
 from controllers.driving.driver import Driver, VirtualBeats
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
 from mlflow_hooks import trial
 

@@ -11,7 +11,10 @@ from mlflow_hooks.tracking_server import tracking_uri
 
 def test_who_a_worker_of_another_job_is_tells_a_trial_nothing() -> None:
     given = {"RANK": "1", "MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x", "SPECON_TRIAL_ID": "t", "MLFLOW_RUN_ID": "r"}
-    assert inherit_environment({**given, "HOME": "/home/me", "RANKING": "kept"}) == {"HOME": "/home/me", "RANKING": "kept"}
+    assert inherit_environment({**given, "HOME": "/home/me", "RANKING": "kept"}) == {
+        "HOME": "/home/me",
+        "RANKING": "kept",
+    }
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from controllers.core.ports import Outcome
 from controllers.driving.assembly import assemble, guard_policy
 from controllers.driving.driver import VirtualBeats
 from controllers.lab.fault_search.case import (
+    ActionRefusal,
     Case,
     ClockStep,
     ControllerCrash,
     ControllerFault,
     MetricFault,
-    ActionRefusal,
     SlowController,
 )
 from controllers.lab.fault_search.faulty_ports import (

@@ -12,12 +12,12 @@ from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.fault_search.case import (
     ACTION_NAMES,
     METRIC_TROUBLES,
+    ActionRefusal,
     Case,
     ClockStep,
     ControllerCrash,
     ControllerFault,
     MetricFault,
-    ActionRefusal,
     SlowController,
 )
 from controllers.policies.registry import POLICIES
@@ -32,7 +32,7 @@ from controllers.worlds.simulated.faults import (
     WorldFault,
 )
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import WorkerExchange, NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
 
 _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 STACKED = (

@@ -19,11 +19,11 @@ from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.simulation.tables import PARAMETER, PARAMETERS, TableError, TableRow, read_rows
 from controllers.worlds.simulated.workload import (
-    WorkerExchange,
-    NodeSpec,
     CurvePoint,
+    NodeSpec,
     Speedup,
     TrialSpec,
+    WorkerExchange,
     Workload,
     WorkloadError,
 )

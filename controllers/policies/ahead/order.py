@@ -30,12 +30,12 @@ from typing import Final
 from controllers.core.model import TrialId
 
 LAST: Final = 0.9
-"""Part of the latest end that is guessed from which on a place, with its margin, counts as one of the last."""
+"""A place counts as one of the last if its end, with its margin, comes after this part of the latest guessed end."""
 MARGIN: Final = 2.0
-"""Standard deviations by which what a place has to do may come to more than is guessed: the guess of the longest of a
-hundred trials was probably too low. Chosen in simulation on C3, C4 and V1."""
+"""A place may have so many standard deviations more to do than is guessed: the guess of the longest of a hundred trials
+was probably too low. Chosen in simulation on C3, C4 and V1."""
 MANY: Final = 8.0
-"""Trials for each place, those that run or have ended among them, from which on its last ``FEW`` start the longest
+"""With so many trials for each place, those that run or have ended among them, a place's last ``FEW`` start the longest
 first. Chosen in simulation on C3."""
 FEW: Final = 3
 PATIENCE: Final = 4.0

@@ -18,7 +18,7 @@ from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.ahead.sharing import Sharing
-from controllers.policies.ahead.watchdog import WatchScene, Watch, Work, keep_watch
+from controllers.policies.ahead.watchdog import Watch, WatchScene, Work, keep_watch
 from controllers.policies.kit.arrivals import arriving_until, with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import reconcile
@@ -198,7 +198,9 @@ class Ahead(PolicySettings):
         given = (max(self.move_cost, statistics.median(known.starts or (0.0,))),) * GIVEN_COUNTS
         return statistics.fmean((*given, *known.moves))
 
-    def _wake_at(self, snapshot: Snapshot, known: SweepMeasurements, due_at: float, arriving_until: float) -> float | None:
+    def _wake_at(
+        self, snapshot: Snapshot, known: SweepMeasurements, due_at: float, arriving_until: float
+    ) -> float | None:
         """Return when time alone changes something: a look is due, no more trials are expected, or a probe is over."""
         live = [known.trials[trial.id] for trial in snapshot.unended if trial.live]
         probes = [memo.running_since + self.probe for memo in live if memo.newest is None]

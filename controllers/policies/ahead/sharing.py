@@ -20,7 +20,7 @@ HEADROOM: Final = 1.1
 MARGIN: Final = 1.02
 """A trial that would end the sweep keeps this many times the speed at which it would end just in time."""
 LEAST_OF_NODE: Final = 0.02
-"""Part of what a node's trials may share by which a request must change at least."""
+"""A request changes by at least this part of what the node's trials may share."""
 
 
 class LinePosition(IntEnum):
@@ -87,7 +87,9 @@ class Sharing:
 
         return {name: standings[name] for name in sorted(names, key=rank)}
 
-    def shares(self, line: Mapping[TrialId, LinePosition], cores: float, forecast: NodeForecast) -> dict[TrialId, float]:
+    def shares(
+        self, line: Mapping[TrialId, LinePosition], cores: float, forecast: NodeForecast
+    ) -> dict[TrialId, float]:
         """Return the cores of each trial of a node; together about all that there are."""
         if self.even:
             return dict.fromkeys(line, cores / len(line))

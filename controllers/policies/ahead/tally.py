@@ -14,7 +14,7 @@ BITS: Final = 64
 """Sums count units of 2 ** -64 of a second (or of its fourth power): as whole numbers they depend on no order."""
 
 Key = tuple[float, int, float, NodeName]
-"""A node's drain, the number of its trials, its cores below 0, and its name: who comes first has room soonest."""
+"""A node's drain, the number of its trials, minus its cores, and its name: the least key has room soonest."""
 
 
 class Tally:

@@ -18,24 +18,24 @@ from itertools import chain
 from typing import Final
 
 from controllers.core.model import Direction, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, share_evenly, node_forecast
+from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, node_forecast, share_evenly
 from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.places import roomiest_nodes
 
 TOLERATED: Final = 0.05
-"""Part of the time since the sweep began by which ahead may be later: the estimates are no better."""
+"""``ahead`` may be late by this part of the time since the sweep began: the estimates are no better."""
 MOVES_TOLERATED: Final = 2.0
-"""Moves by which it may be later beside that."""
+"""It may also be late by what so many moves take."""
 CALM_S: Final = 60.0
-"""Seconds for which it may fall no further behind before it trusts its beliefs again, at first."""
+"""It trusts its beliefs again once it has fallen no further behind for so many seconds, at first."""
 MOST_CALM_S: Final = 3840.0
-"""The same at most: it doubles each time."""
+"""``CALM_S`` doubles each time up to this."""
 KEPT_ENDED: Final = 200
 """The state keeps at most this many trials that have ended, and would not have ended by default."""
 NOTHING: Final = 1e-6
-"""Part of its work below which a trial is done: sums of floats are not exact."""
+"""A trial with less than this part of its work left is done: sums of floats are not exact."""
 STILL: Final = 0.1
-"""Part of the seconds that passed by which it may have fallen further behind and still counts as holding its own."""
+"""It holds its own if it has fallen further behind by at most this part of the seconds that passed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from controllers.policies.kit.paces import Pace
 _MINUTE: Final = 60
 _COARSE_S: Final = 10
 _COARSE_FROM: Final = 2
-"""Minutes from which a duration is told in minutes, and hours from which in hours."""
+"""A duration of so many minutes is told in minutes, one of so many hours in hours."""
 _YEARS_S: Final = 2 * 365 * 24 * 3600
 """Nobody trains for longer: such a duration comes of odd reports or deadlines, and may be infinite."""
 _UNTOLD: Final = (
@@ -64,7 +64,9 @@ class TrialOutlook:
         return (self.steps / rate if rate > 0 else math.inf) - self.left
 
 
-def forecast(trial: Trial, pace: Pace, progress: Progress | None, now: float, room: float, margin: float) -> TrialOutlook:
+def forecast(
+    trial: Trial, pace: Pace, progress: Progress | None, now: float, room: float, margin: float
+) -> TrialOutlook:
     """Return what becomes of the deadline of a running trial.
 
     Args:

@@ -15,11 +15,11 @@ from controllers.core.actions import Action, Assessment, Decision, Migrate, Plac
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
-from controllers.policies.deadline.forecast import TrialOutlook, Prospect, forecast, outlook, share_reason, waiting
+from controllers.policies.deadline.forecast import Prospect, TrialOutlook, forecast, outlook, share_reason, waiting
 from controllers.policies.deadline.sharing import CoreSplit, Floors, rescues, split, to_idle_nodes
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.paces import Pace, StepMemo, update_pace, time_steps
+from controllers.policies.kit.paces import Pace, StepMemo, time_steps, update_pace
 from controllers.policies.kit.places import admit_trials, by_deadline, nodes_placed_on
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings
 from controllers.policies.kit.shares import SharedNode, shrinks_first

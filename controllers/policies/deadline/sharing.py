@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controllers.core.actions import Migrate
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.policies.deadline.forecast import TrialOutlook, Prospect, about
+from controllers.policies.deadline.forecast import Prospect, TrialOutlook, about
 from controllers.policies.kit.capacity import Capacity
 
 

@@ -21,7 +21,7 @@ FLOOR: Final = 0.05
 HEADROOM: Final = 1.1
 """A trial gets this many times the cores that are worth offering to it: it may be able to use a little more."""
 LEAST_OF_NODE: Final = 0.02
-"""Part of what a node's trials may share by which a request must change at least."""
+"""A request changes by at least this part of what the node's trials may share."""
 
 
 class Way(NamedTuple):

@@ -21,7 +21,7 @@ from controllers.policies.kit.work_by_parameters import (
 )
 
 DIGITS: Final = 2
-"""Of the logarithm of what a step costs, as laws see it: a per cent, which is less than what costs are known to."""
+"""Decimals that laws see of the logarithm of what a step costs: a per cent, finer than costs are known."""
 
 
 class EstimateSource(StrEnum):

@@ -15,10 +15,10 @@ MOST_POINTS = 8
 UNUSED = 0.25
 """Part of a share that must stay unused before the trial is taken to be unable to use more."""
 
+# Beyond the next three, reports make no sense: whatever trials report, all that follows from their pace stays finite.
 LEAST_STEP_S: Final = 1e-9
 MOST_STEP_S: Final = 1e12
 MOST_CORES: Final = 1e9
-"""Beyond these, reports make no sense: whatever trials report, all that follows from their pace stays finite."""
 
 Points = tuple[tuple[float, float], ...]
 

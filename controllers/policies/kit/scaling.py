@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from typing import Final
 
 KEPT_COSTS: Final = 8
-"""Unlike conditions that are remembered of a trial."""
+"""So many unlike conditions of a trial are remembered."""
 NEWEST: Final = 0.4
 """Weight of the newest measurement in a moving average."""
 LIKE: Final = 0.15
 """Shares whose logarithms differ by less are taken for the same."""
 DOUBT: Final = 0.5
-"""Spread of shares (sum of squared logarithms) at which the trials change p by half of what they tell."""
+"""Where shares spread by so much (sum of squared logarithms), the power p moves half of the way to what trials tell."""
 DOUBT_OF_OTHERS: Final = 20.0
-"""The same of the number of trials on a node (sum of squares)."""
+"""Where the numbers of trials on a node spread by so much (sum of squares), the contention moves half of the way."""
 LEAST_POWER: Final = 0.5
 MOST_POWER: Final = 1.2
-"""On small shares of busy cores, real trials spend more CPU seconds on a step: p was 1.04 to 1.09 in two sweeps."""
+"""The power p may be above 1: on small shares of busy cores, real trials spend more CPU seconds on a step. It was 1.04
+to 1.09 in two sweeps."""
 
 
 @dataclass(frozen=True, slots=True)

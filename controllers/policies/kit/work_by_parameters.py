@@ -24,10 +24,10 @@ LEAST_EXAMPLES: Final = 4
 MOST_EXAMPLES: Final = 64
 MOST_TERMS: Final = 4
 MOST_VALUES: Final = 8
-"""Values of a parameter of texts that count: the most frequent ones."""
+"""Values of a text parameter that count: the most frequent ones."""
 MOST_COLUMNS: Final = 64
 RIDGE: Final = 0.1
-"""Holds each weight back as an example would that says nothing of its term."""
+"""Draws each weight towards 0, like an example that says nothing of the weight's term."""
 PENALTY: Final = 1.5
 """By what multiple of the extended Bayesian information criterion (Chen and Chen 2008) a term must improve the law.
 
@@ -38,7 +38,7 @@ REACH: Final = 2.0
 LEAST_SPREAD: Final = 0.02
 MOST_SPREAD: Final = 3.0
 UNKNOWN_SPREAD: Final = 1.0
-"""Of a law that rests on a single trial."""
+"""Spread of a law that rests on a single trial."""
 _FARTHEST: Final = 30.0
 _NORMAL: Final = NormalDist()
 _UPPER: Final = _NORMAL.cdf(1.0)

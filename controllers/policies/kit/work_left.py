@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
-from controllers.policies.kit.lengths import Known, Lengths, EstimateSource
+from controllers.policies.kit.lengths import EstimateSource, Known, Lengths
 from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measure_trial
 from controllers.policies.kit.most_cores import GROWTH, Most, Use, most_of_each
 from controllers.policies.kit.reports import (
@@ -24,16 +24,17 @@ from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 KEPT_ENDED: Final = 200
 KEPT_MOVES: Final = 20
 DRIFT: Final = 0.08
+"""Error of the logarithm of a known trial's work at its beginning; it falls to nothing at the trial's end. Found in
+simulated sweeps whose steps come to cost more or less as time goes on."""
 SCATTERED: Final = 2.0
-"""The logarithm of a known trial's work is off by the first at its beginning, which falls to nothing at its end, and by
-so many times its scatter: found in simulated sweeps whose steps come to cost more or less as time goes on."""
+"""Error of the same logarithm, as a multiple of the trial's scatter. Found in the same sweeps."""
 DEPENDABLE: Final = math.log(3)
-"""An estimate that is within a factor of three two times of three is better to act on than none: found where trials
-never tell how many steps they make."""
+"""Greatest spread of an estimate to act on: two times of three it is within a factor of three. Such an estimate is
+better than none, as sweeps show whose trials never tell how many steps they make."""
 NEARLY_ALL: Final = 0.9
-"""A trial that ended well after this part of the steps that it told has made all of them."""
+"""A trial that succeeds after this part of the steps that it told has made all of them."""
 BELIEVED_S: Final = 60.0
-"""Seconds after which it is tried again whether a trial can use more, where nothing tells of others in its way."""
+"""After so many seconds a trial is tried again: it may use more by now, where nothing tells of others in its way."""
 
 
 @dataclass(frozen=True, slots=True)

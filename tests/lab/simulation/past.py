@@ -10,7 +10,7 @@ from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Default
 from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, TrialSpec, Workload
 
 START_CPU_S = 0.5
 EPOCH = 1_700_000_000.0

@@ -21,7 +21,7 @@ from controllers.lab.simulation.measures import ComparedRun
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Default
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, TrialSpec, Workload
 
 FINALS = (1.0, 2.0, 3.0, 11.0, math.nan)
 

@@ -14,7 +14,7 @@ from controllers.lab.simulation.run import simulate
 from controllers.policies import FairShare, Fifo, FlowCon, Gandiva, ShortestRemaining, SpeCon
 from controllers.policies.comparison.clairvoyant import inform
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 ROUNDING = 1 - 1e-9
 POLICIES: list[Policy[Any]] = [

@@ -34,7 +34,8 @@ def test_all_trials_have_fifty_reports_and_their_hyperparameters() -> None:
 def table() -> dict[TrialId, Configuration]:
     return {
         TrialId(f"t.{n}"): Configuration(
-            (CurvePoint(1.0, 9.0), CurvePoint(10.0 + n, float(n))), bound_parameters({"lr": 10.0**-n, "kind": "ab"[n % 2], "depth": n})
+            (CurvePoint(1.0, 9.0), CurvePoint(10.0 + n, float(n))),
+            bound_parameters({"lr": 10.0**-n, "kind": "ab"[n % 2], "depth": n}),
         )
         for n in range(8)
     }

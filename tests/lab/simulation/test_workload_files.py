@@ -12,7 +12,7 @@ from controllers.core.model import Direction, NodeName, TrialId
 from controllers.core.parameters import bound_parameters
 from controllers.lab.simulation.tables import TableError
 from controllers.lab.simulation.workload_file import read_workload, write_workload
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 
 def change(folder: Path, file: str, old: str, new: str) -> None:
@@ -191,7 +191,9 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         cpu_every_s=draw(st.floats(0, 60)),
         waits_untold=draw(st.booleans()),
         devices=Devices.of(draw(st.dictionaries(KINDS, st.integers(1, 99), max_size=2))),
-        parameters=bound_parameters(draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))),
+        parameters=bound_parameters(
+            draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))
+        ),
         goals=AskedGoals(draw(st.none() | AMOUNTS), draw(st.none() | st.floats(-9, 9)), draw(st.none() | AMOUNTS)),
     )
 

@@ -11,7 +11,15 @@ from controllers.worlds.simulated.faults import NodeLoss, TrialCrash, WorkerMiss
 from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
-from controllers.worlds.simulated.workload import MIB, WorkerExchange, Network, NodeSpec, TrialSpec, Workload, WorkloadError
+from controllers.worlds.simulated.workload import (
+    MIB,
+    Network,
+    NodeSpec,
+    TrialSpec,
+    WorkerExchange,
+    Workload,
+    WorkloadError,
+)
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.worlds.simulated.workloads import trial
 

@@ -11,7 +11,7 @@ from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import NoState
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 
 def trial(name: str, work_s: float = 100.0, *, at: float = 0.0, cpu: float = 1.0, **fields: Any) -> TrialSpec:  # noqa: ANN401 - any field

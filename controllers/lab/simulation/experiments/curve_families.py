@@ -19,7 +19,7 @@ from controllers.lab.simulation.experiments.curve_sweep import read_curves
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.experiments.nearest_curves import Configuration, NearestCurves
 from controllers.search import SearchSpec
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 TABLE: Final = Path(__file__).with_name("learning_curves.csv.gz")
 USUAL_S: Final = 300.0

@@ -18,7 +18,7 @@ from controllers.lab.simulation.experiments.nearest_curves import Configuration,
 from controllers.lab.simulation.tables import PARAMETER, TableError, read_rows
 from controllers.search import SearchSpec
 from controllers.search.optuna_search import sampler_of
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 _COLUMNS: Final = ("task", "config", "epoch", "seconds")
 

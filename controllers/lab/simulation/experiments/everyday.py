@@ -18,7 +18,7 @@ from controllers.lab.simulation.experiments.experiment import Assumptions, OwnEx
 from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, NODE_CORES, VAE
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 Draw = Callable[[int], Workload]
 Change = Callable[[int, Workload], Workload]
@@ -29,8 +29,10 @@ CURVES: Final = (VAE, BI_RNN, GRU)
 NOISE: Final = 0.002
 """Of a report, as a part of the whole reduction: as in the published experiments."""
 USUAL_STEPS: Final = 100
-STEPS_SPREAD, STEP_SPREAD = 0.6, 0.8
-"""Standard deviations of the logarithms of a trial's steps and of what a step takes; of its length: 1.0."""
+STEPS_SPREAD: Final = 0.6
+"""Standard deviation of the logarithm of a trial's number of steps."""
+STEP_SPREAD: Final = 0.8
+"""Standard deviation of the logarithm of what a step takes; together they make 1.0 for a trial's length."""
 STEPS: Final = (10, 1000)
 
 

@@ -18,7 +18,7 @@ from controllers.lab.simulation.experiments.arrivals import Poisson, generator
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.experiments.jobs import NODE_CORES, VAE
 from controllers.lab.simulation.measures import UTILISATION
-from controllers.worlds.simulated.workload import MIB, WorkerExchange, NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import MIB, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
 
 JOBS: Final = 40
 NODES: Final = 6

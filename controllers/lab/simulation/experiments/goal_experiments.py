@@ -21,7 +21,7 @@ from controllers.lab.simulation.experiments.arrivals import AllAtOnce, Poisson, 
 from controllers.lab.simulation.experiments.experiment import OwnExperiment, Published
 from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, NODE_CORES, VAE
 from controllers.lab.simulation.measures import DEADLINES, PACES, TARGETS
-from controllers.worlds.simulated.workload import NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 RequestedCores = Literal["start", "half", "most"]
 """What authors ask for: one core to start with, half of the cores that a job can use, or all of them."""
@@ -51,7 +51,7 @@ WINDOW: Final = UniformWindow(200.0)
 REACHED: Final = (0.8, 0.95)
 """Part of its whole reduction at which a trial's loss is good enough."""
 SLOWER: Final = (3.0, 24.0)
-"""How many times as long as alone a step may take: about as much as the node can give all of them together."""
+"""A step may take so many times as long as alone: the node can give all trials together about that."""
 
 
 def deadline_workload(nodes: int, request: RequestedCores, seed: int, *, contention: float = 0.0) -> Workload:

@@ -16,7 +16,7 @@ from controllers.lab.simulation.past_sweeps.past_sweep import (
     common_trials,
 )
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import WorkerExchange, NodeSpec, CurvePoint, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
 
 _LEAST_WORK_S: Final = 1e-3
 

@@ -32,7 +32,7 @@ _ASKING_S: Final = 5.0
 _LOOK_HOLDS: Final = 10.0
 """How many times as long as it took a look at all processes is used."""
 _MASK_HOLDS_S: Final = 0.1
-"""Seconds for which an answer of ``ps`` is used: ``ps`` is a child too, so a look at each child's end would not stop."""
+"""Seconds for which an answer of ``ps`` is used: it is a child too, and a look at each child's end would not stop."""
 _masks: Final[dict[int, tuple[float, int | None]]] = {}
 
 

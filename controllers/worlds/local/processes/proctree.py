@@ -87,7 +87,7 @@ __all__ = [
     "session",
     "signal_tree",
     "signal_when_parent_dies",
-    "started",
+    "start_time",
     "strays",
     "tells_waiting",
     "tree",

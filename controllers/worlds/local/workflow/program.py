@@ -14,7 +14,16 @@ from controllers.worlds.local.workflow.nodes import Branch, NodePhase, NodeStatu
 from controllers.worlds.local.workflow.pods import build_pod
 from controllers.worlds.local.workflow.read import CheckedWorkflow, parse_items, read_source
 from controllers.worlds.local.workflow.steps import LATE_TAGS, Delay, Expansion, PlannedTrial, StepOutcome, StepStatus
-from controllers.worlds.local.workflow.templates import Call, Dag, GangTemplate, Loop, Pod, Steps, SuspendTemplate, StepTemplate
+from controllers.worlds.local.workflow.templates import (
+    Call,
+    Dag,
+    GangTemplate,
+    Loop,
+    Pod,
+    Steps,
+    StepTemplate,
+    SuspendTemplate,
+)
 from controllers.worlds.local.workflow.values import ManifestValueError, as_text, parse_duration, substitute
 
 _DONE: Final = StepOutcome(StepStatus.SUCCEEDED)
@@ -228,7 +237,9 @@ class Expander:
         return self._run(spot, call.template, arguments)
 
 
-def _end(spot: Spot, template: StepTemplate, nodes: Sequence[NodeStatus], fault: NodeStatus | None) -> NodeStatus | None:
+def _end(
+    spot: Spot, template: StepTemplate, nodes: Sequence[NodeStatus], fault: NodeStatus | None
+) -> NodeStatus | None:
     """Return where a template stands that is not through with ``nodes`` or failed in them, None where all is well."""
     until = max((node.until for node in nodes), default=spot.since)
     if gave_up(template, nodes):

@@ -18,8 +18,8 @@ from controllers.worlds.local.workflow.templates import (
     Loop,
     Pod,
     Steps,
-    SuspendTemplate,
     StepTemplate,
+    SuspendTemplate,
     check_references,
 )
 from controllers.worlds.local.workflow.values import (
