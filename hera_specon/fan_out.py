@@ -24,7 +24,8 @@ from hera_specon.trial_template import params_text, placeholder
 
 _MOST_NAMED: Final = 1000
 """Up to so many trials, each value stands beside its hyperparameter's name, so that people can read it. In a larger
-sweep the trials' numbers have more digits as well, so a sweep that gets more trials keeps the form that it began with."""
+sweep the trials' numbers have more digits as well, so a sweep that gets more trials keeps the form that it began
+with."""
 
 
 @dataclass(frozen=True, slots=True)

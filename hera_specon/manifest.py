@@ -70,8 +70,8 @@ def run_for_each(step: dict[str, Any], items: Sequence[Mapping[str, Any]]) -> No
 
 def program(template: Manifest) -> dict[str, Any]:
     """Return the container or script of a trial's template."""
-    found: dict[str, Any] = template.get("container") or template["script"]
-    return found
+    container: dict[str, Any] = template.get("container") or template["script"]
+    return container
 
 
 def variable(template: Manifest, name: str) -> str:

@@ -74,13 +74,13 @@ def rungs(policies: Iterable[Policy[Any]]) -> list[str]:
 
 def policies_in(specs: Sequence[object]) -> list[Policy[Any]]:
     """Return the policies of spec strings that were kept with a run, but for those that this version does not know."""
-    found: list[Policy[Any]] = []
+    policies: list[Policy[Any]] = []
     for spec in specs:
         try:
-            found.append(parse_policy(str(spec)))
+            policies.append(parse_policy(str(spec)))
         except PolicyError:
             continue
-    return found
+    return policies
 
 
 def _parts(policy: Policy[Any]) -> Iterator[Policy[Any]]:

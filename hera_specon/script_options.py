@@ -28,14 +28,14 @@ class ScriptOption:
 def options_of(file: Path) -> dict[str, ScriptOption]:
     """Return how the source in ``file`` reads its options, by their names; none where it cannot be read."""
     tree = _tree(file)
-    found: dict[str, ScriptOption] = {}
+    options: dict[str, ScriptOption] = {}
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Call) and _name(node.func) == "add_argument" and isinstance(node.func, ast.Attribute):
             settings = {one.arg: one.value for one in node.keywords}
             type_, action = (_name(settings[key]) if key in settings else "" for key in ("type", "action"))
             option = ScriptOption(type_, action, _number(settings.get("default")))
-            found |= {name: option for word in node.args if (name := _name(word)).startswith("-")}
-    return found
+            options |= {name: option for word in node.args if (name := _name(word)).startswith("-")}
+    return options
 
 
 def unknown_options(file: Path, names: Iterable[str]) -> Iterator[str]:
@@ -78,8 +78,8 @@ def truth_flags(file: Path, names: Iterable[str]) -> dict[str, str | Mapping[boo
 def suggested_assignments(file: Path) -> tuple[str, ...]:
     """Return assignments that would sweep the script in ``file``: by its own options, else as an example."""
     options = {name.removeprefix("--"): how for name, how in options_of(file).items() if name.startswith("--")}
-    found = [told for name, how in options.items() if (told := _suggest(name, how))]
-    return tuple(found[:_MOST_SUGGESTED]) or _EXAMPLE
+    suggestions = [told for name, how in options.items() if (told := _suggest(name, how))]
+    return tuple(suggestions[:_MOST_SUGGESTED]) or _EXAMPLE
 
 
 def _suggest(name: str, how: ScriptOption) -> str:

@@ -152,8 +152,8 @@ def retries_without_argo(expression: str) -> str:
 
 def tries_given(expression: str) -> int | None:
     """Return how many attempts an expression of ``retries`` lets come before the last, None where there is none."""
-    found = _TRIED.search(expression)
-    return None if found is None else int(found[1])
+    match = _TRIED.search(expression)
+    return None if match is None else int(match[1])
 
 
 def is_count_of_workers(text: str) -> bool:
@@ -163,8 +163,8 @@ def is_count_of_workers(text: str) -> bool:
 
 def failures_forgiven(expression: str) -> int | None:
     """Return the failures that an expression of ``gang_retries`` forgives, None where it is another."""
-    found = _FORGIVEN.fullmatch(expression)
-    return None if found is None else int(found[1])
+    match = _FORGIVEN.fullmatch(expression)
+    return None if match is None else int(match[1])
 
 
 def _is_stopped(sweep: str) -> str:

@@ -155,8 +155,8 @@ def _some(silent: Sequence[TrialResult], policy: str) -> Iterator[str]:
 
 def others(objective: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of a trial's own metrics, those most like its objective first; not too many or too long."""
-    found = {name[:_LONGEST_NAME] for name in names if _theirs(name)}
-    return tuple(sorted(found, key=lambda name: (-_likeness(name, objective), name))[:MOST_NAMES])
+    own = {name[:_LONGEST_NAME] for name in names if _theirs(name)}
+    return tuple(sorted(own, key=lambda name: (-_likeness(name, objective), name))[:MOST_NAMES])
 
 
 def _theirs(name: str) -> bool:

@@ -146,12 +146,12 @@ class RunResult:
 
     def ranking(self) -> dict[str, list[TrialResult]]:
         """Return by sweep the trials that have a model, the best first; those that were ended early count too."""
-        found: dict[str, list[tuple[float, TrialResult]]] = {}
+        losses: dict[str, list[tuple[float, TrialResult]]] = {}
         for trial in self.trials:
             if (loss := trial.loss) is not None:
-                found.setdefault(trial.sweep, []).append((loss, trial))
+                losses.setdefault(trial.sweep, []).append((loss, trial))
         # Of equals, the one that was submitted first.
-        return {sweep: [trial for _, trial in sorted(of, key=itemgetter(0))] for sweep, of in found.items()}
+        return {sweep: [trial for _, trial in sorted(of, key=itemgetter(0))] for sweep, of in losses.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures for scripts, as ``specon run --json`` writes them."""

@@ -104,11 +104,11 @@ def supply_after(now: float, trials: Iterable[Trial], nodes: Iterable[Node], bef
             if node in on:
                 on[node].append(trial)
     seconds = max(0.0, now - before.at)
-    found = {
+    nodes_after = {
         node.name: _update_supply(node, on[node.name], counts, now, seconds, before.nodes.get(node.name, Supplied()))
         for node in nodes
     }
-    return Supply(now, counts, found)
+    return Supply(now, counts, nodes_after)
 
 
 def with_supply(nodes: Sequence[Node], supply: Supply) -> tuple[Node, ...]:

@@ -101,8 +101,8 @@ class Study:
                     step = int(domain.step or 1)
                     value = asked.suggest_int(name, int(domain.low), int(domain.high), log=domain.log, step=step)
                 else:
-                    found = asked.suggest_float(name, domain.low, domain.high, log=domain.log, step=domain.step)
-                    value = domain.tidy(found)
+                    drawn = asked.suggest_float(name, domain.low, domain.high, log=domain.log, step=domain.step)
+                    value = domain.tidy(drawn)
                 return value
 
             point = self._spec.drawn(draw)
@@ -166,13 +166,13 @@ def sampler_of(spec: SearchSpec, seed: int) -> "BaseSampler":
 
 def _distribution(dimension: Dimension) -> "BaseDistribution":
     distributions, domain = quiet_optuna().distributions, dimension.domain
-    found: BaseDistribution
+    distribution: BaseDistribution
     if isinstance(domain, Options):
-        found = distributions.CategoricalDistribution(domain.options)
+        distribution = distributions.CategoricalDistribution(domain.options)
     elif domain.whole:
-        found = distributions.IntDistribution(
+        distribution = distributions.IntDistribution(
             int(domain.low), int(domain.high), log=domain.log, step=int(domain.step or 1)
         )
     else:
-        found = distributions.FloatDistribution(domain.low, domain.high, log=domain.log, step=domain.step)
-    return found
+        distribution = distributions.FloatDistribution(domain.low, domain.high, log=domain.log, step=domain.step)
+    return distribution

@@ -93,8 +93,8 @@ class SearchProcess:
                 message = "it sent no whole answer"
                 raise OSError(message)
         self._fresh = False
-        found: dict[str, Any] = json.loads(answer)
-        return found
+        parsed: dict[str, Any] = json.loads(answer)
+        return parsed
 
     def close(self) -> None:
         """End the process."""

@@ -151,12 +151,12 @@ class SearchSpec(_Part):
 
     def drawn(self, draw: Callable[[Dimension], Value]) -> Point:
         """Return a point; ``draw`` gives the value of a hyperparameter that matters."""
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for dimension in self.space:
             when = dimension.when
-            matters = when is None or _holds(when, found)
-            found[dimension.name] = draw(dimension) if when is None or matters else when.otherwise
-        return tuple(found.items())
+            matters = when is None or _holds(when, values)
+            values[dimension.name] = draw(dimension) if when is None or matters else when.otherwise
+        return tuple(values.items())
 
     def by_chance(self, chance: Random) -> Point:
         """Return a point that any other is as likely as; the same state of ``chance`` gives the same one."""

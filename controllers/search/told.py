@@ -33,7 +33,7 @@ class Ledger:
 
     def news(self, trials: list[Trial], points: Mapping[TrialId, Point]) -> list[TrialNews]:
         """Return which of ``trials`` have begun or ended since the last time."""
-        found: list[TrialNews] = []
+        told: list[TrialNews] = []
         for trial in trials:
             if trial.id in self._over:
                 continue
@@ -42,11 +42,11 @@ class Ledger:
                 if point is None:
                     continue  # not begun, or begun with values of somebody else's
                 self.begun.add(trial.id)
-                found.append(TrialNews(trial.id, point))
+                told.append(TrialNews(trial.id, point))
             if trial.phase.ended:
                 self._over.add(trial.id)
-                found.append(TrialNews(trial.id, over=True, best=_best(trial)))
-        return found
+                told.append(TrialNews(trial.id, over=True, best=_best(trial)))
+        return told
 
 
 def drawn_before(trials: list[Trial], points: Mapping[TrialId, Point]) -> int:

@@ -275,11 +275,11 @@ def ask_no_more(desk: Desk, trials: Sequence[str], *, everything: bool) -> list[
 
 
 def _find_trial(name: str, known: Sequence[str]) -> str:
-    found = [trial for trial in known if trial == name or trial.rpartition(".")[2] == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        message = f"{name!r} may be any of {', '.join(found)}: name its sweep too."
+    matching = [trial for trial in known if trial == name or trial.rpartition(".")[2] == name]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        message = f"{name!r} may be any of {', '.join(matching)}: name its sweep too."
         raise NoSuchTrialError(message)
     shown = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "") or "none"
     message = f"There is no trial {name!r} to ask: {shown}."

@@ -108,10 +108,10 @@ def metrics_in(folder: Path) -> list[FoundMetric]:
     from controllers.tracking.values import newest_in_database  # noqa: PLC0415 - MLflow's import takes seconds
 
     logged = dict(_read_journals(folder)) | newest_in_database(folder / "mlflow" / "mlflow.db")
-    found = {name: value for name, value in logged.items() if not name.startswith(_NOT_THEIRS)}
-    if not found:
-        found = {name: value for line in _read_output(folder) for name, value in printed_metrics(line)}
-    return sorted((FoundMetric(*one) for one in found.items()), key=lambda metric: metric.rank)
+    metrics = {name: value for name, value in logged.items() if not name.startswith(_NOT_THEIRS)}
+    if not metrics:
+        metrics = {name: value for line in _read_output(folder) for name, value in printed_metrics(line)}
+    return sorted((FoundMetric(*one) for one in metrics.items()), key=lambda metric: metric.rank)
 
 
 def _read_journals(folder: Path) -> Iterator[tuple[str, float]]:

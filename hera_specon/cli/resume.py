@@ -136,9 +136,9 @@ def _resume_here(request: ResumeRequest, folder: Path) -> None:
     if not (record.about.get("finished") or len(record.results()) == len(record.about.get("policies", ()))):
         _let_go_on(request, RunDesk(folder))
         return
-    found = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
+    stopped = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
     if all(run.result is not None for run in record.runs):
-        _print_trials(found, request.chosen, folder.name)
+        _print_trials(stopped, request.chosen, folder.name)
     if request.dry_run:
         return
     console = open_console(None, outlives=True)

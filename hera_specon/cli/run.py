@@ -213,8 +213,8 @@ def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."
         raise click.UsageError(message)
     check_parameters(request.parameters, workflow, file)
-    found = (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies))
-    for warning in (*found, *advice(workflow, Path.cwd())):
+    warnings = (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies))
+    for warning in (*warnings, *advice(workflow, Path.cwd())):
         say(f"Warning: {warning}", err=True)
     sizes = request.cpus_per_node
     settings = LocalSettings(

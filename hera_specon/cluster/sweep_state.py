@@ -172,8 +172,8 @@ def _parents(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Se
     """Return the newest run of a sweep itself, none where it has none yet."""
     wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep}' AND tags.`{TAG_POLICY}` != ''"
     newest = ["attributes.start_time DESC"]
-    found = client.search_runs(list(experiments), wanted, max_results=1, order_by=newest)
-    return [run for run in found if contract.TAG_TRIAL_ID not in run.data.tags]
+    runs = client.search_runs(list(experiments), wanted, max_results=1, order_by=newest)
+    return [run for run in runs if contract.TAG_TRIAL_ID not in run.data.tags]
 
 
 def _finite(text: str) -> float | None:

@@ -62,10 +62,10 @@ def number_repeats(names: Sequence[str]) -> list[str]:
 
 def groups(results: Sequence[RunResult]) -> Mapping[str, list[RunResult]]:
     """Return the runs under each policy, in order; they are told apart as ``number_repeats`` does."""
-    found: dict[str, list[RunResult]] = {}
+    by_policy: dict[str, list[RunResult]] = {}
     for result in results:
-        found.setdefault(_NUMBER.sub("", result.policy), []).append(result)
-    return found
+        by_policy.setdefault(_NUMBER.sub("", result.policy), []).append(result)
+    return by_policy
 
 
 def compare_repeats(results: Sequence[RunResult], idle: Callable[[RunResult, RunResult], bool]) -> list[Repeated]:

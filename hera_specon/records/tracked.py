@@ -115,16 +115,16 @@ def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
 def _lines(client: MlflowClient, parent: Run, folder: str) -> list[str]:
     """Return the lines of all pieces in an artifact folder, each controller's in order."""
     files = _artifacts(client, parent, folder)
-    found = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
+    pieces = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
     sizes = {str(file.path): file.file_size for file in files}
     # Where a store does not tell sizes, what comes is counted as it comes.
-    size = sum(sizes[piece] or 0 for piece in found)
-    if len(found) > _MOST_PIECES or size > _MOST_BYTES:
-        message = f"the {folder} of run {parent.info.run_id} is too long: {len(found)} pieces of {size} bytes together"
+    size = sum(sizes[piece] or 0 for piece in pieces)
+    if len(pieces) > _MOST_PIECES or size > _MOST_BYTES:
+        message = f"the {folder} of run {parent.info.run_id} is too long: {len(pieces)} pieces of {size} bytes together"
         raise BrokenRunError(message)
     lines: list[str] = []
     left = _MOST_BYTES
-    for piece in sorted(found, key=lambda path: found[path]):
+    for piece in sorted(pieces, key=lambda path: pieces[path]):
         text = _text(client, parent, piece, left)
         left -= len(text)
         lines += text.splitlines()

@@ -144,9 +144,9 @@ def _in_mlflow(wanted: str, where: Where, not_local: RunNotFoundError) -> Past:
     try:
         return Past(_of_cluster(client, wanted, where), "argo")
     except (RunNotFoundError, BrokenRunError) as error:
-        found = runs_below(client, wanted)
-        if found:
-            return Past((past_runs(client, printable(wanted), found, where.objective),), "argo")
+        runs = runs_below(client, wanted)
+        if runs:
+            return Past((past_runs(client, printable(wanted), runs, where.objective),), "argo")
         message = f"{error}. Nor has it an experiment or a run with nested runs of that name or id."
         raise RunNotFoundError(message) from None
 

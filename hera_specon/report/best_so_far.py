@@ -20,11 +20,11 @@ def best_so_far(history: SweepHistory, direction: Direction) -> list[tuple[float
         if math.isfinite(one.value)
     )
     sign = 1 if direction is Direction.MINIMIZE else -1
-    found: list[tuple[float, float, str]] = []
+    bests: list[tuple[float, float, str]] = []
     for at, value, trial in told:
-        if not found or sign * value < sign * found[-1][1]:
-            found.append((at, value, trial))
-    return found
+        if not bests or sign * value < sign * bests[-1][1]:
+            bests.append((at, value, trial))
+    return bests
 
 
 def best_chart(runs: Sequence[PolicyRun], direction: Direction, objective: str) -> str:

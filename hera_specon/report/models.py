@@ -34,8 +34,8 @@ def whole(ranked: Sequence[TrialResult]) -> list[TrialResult]:
 def varied_hyperparameters(trials: Sequence[TrialResult]) -> dict[str, list[Any]]:
     """Return the hyperparameters that all ``trials`` have and that differ between them, each with a value per trial."""
     names = [name for name in (trials[0].params if trials else {}) if all(name in trial.params for trial in trials)]
-    found = {name: [trial.params[name] for trial in trials] for name in names}
-    return {name: values for name, values in found.items() if len({str(value) for value in values}) > 1}
+    values_of = {name: [trial.params[name] for trial in trials] for name in names}
+    return {name: values for name, values in values_of.items() if len({str(value) for value in values}) > 1}
 
 
 def importances(ranked: Sequence[TrialResult]) -> dict[str, float]:
@@ -53,8 +53,8 @@ def importances(ranked: Sequence[TrialResult]) -> dict[str, float]:
     for place, trial in enumerate(trials):
         params = {name: _value_for(of[place], distributions[name]) for name, of in values.items()}
         study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, value=trial.loss))
-    found: dict[str, float] = optuna.importance.get_param_importances(study)
-    return found
+    importance_of: dict[str, float] = optuna.importance.get_param_importances(study)
+    return importance_of
 
 
 def importance_chart(found: dict[str, float]) -> str:
@@ -173,14 +173,14 @@ def _logarithmic(numbers: Sequence[float]) -> bool:
 
 def _distribution(values: Sequence[Any]) -> "BaseDistribution":
     distributions = quiet_optuna().distributions
-    found: BaseDistribution
+    distribution: BaseDistribution
     if not _numeric(values):
-        found = distributions.CategoricalDistribution(sorted({str(value) for value in values}))
+        distribution = distributions.CategoricalDistribution(sorted({str(value) for value in values}))
     elif all(isinstance(value, int) for value in values):
-        found = distributions.IntDistribution(min(values), max(values), log=_logarithmic(values))
+        distribution = distributions.IntDistribution(min(values), max(values), log=_logarithmic(values))
     else:
-        found = distributions.FloatDistribution(min(values), max(values), log=_logarithmic(values))
-    return found
+        distribution = distributions.FloatDistribution(min(values), max(values), log=_logarithmic(values))
+    return distribution
 
 
 def _value_for(value: Any, distribution: "BaseDistribution") -> Any:  # noqa: ANN401 - a hyperparameter's value

@@ -195,11 +195,11 @@ class TrialEntry:
 
 def trial_entries(runs: Sequence[PolicyRun]) -> list[TrialEntry]:
     """Return every trial that any of the runs knows, in the order people count."""
-    found = [{t.id: t for t in run.result.trials} if run.result else {} for run in runs]
-    ids = {trial for run in runs for trial in run.history.stretches}.union(*found)
+    results_by_trial = [{t.id: t for t in run.result.trials} if run.result else {} for run in runs]
+    ids = {trial for run in runs for trial in run.history.stretches}.union(*results_by_trial)
     entries = []
     for trial in sorted(ids, key=formatting.natural):
-        results = [of_run.get(trial) for of_run in found]
+        results = [of_run.get(trial) for of_run in results_by_trial]
         first = results[0].completion_s if results[0] else None
         under = [
             TrialUnder(

@@ -199,8 +199,8 @@ def _state_volume(template: Manifest, spec: Manifest) -> tuple[Manifest | None, 
     ]
     mount = max(mounts, key=lambda mount: len(str(mount["mountPath"])), default=None)
     volumes = [*(template.get("volumes") or []), *(spec.get("volumes") or [])]
-    found = (volume for volume in volumes if mount and str(volume.get("name")) == str(mount.get("name")))
-    return mount, next(found, None)
+    named = (volume for volume in volumes if mount and str(volume.get("name")) == str(mount.get("name")))
+    return mount, next(named, None)
 
 
 def state_claims(manifest: Manifest) -> set[str]:
@@ -220,15 +220,15 @@ def asked_devices(manifest: Manifest) -> dict[str, Devices]:
 
 def asked_gangs(manifest: Manifest) -> dict[str, GangRequest]:
     """Return what the least number of workers of a sweep's trials asks for, by the sweep's name; of gangs only."""
-    found: dict[str, GangRequest] = {}
+    request_of: dict[str, GangRequest] = {}
     for template in trial_templates(manifest):
         notes = template["metadata"].get("annotations") or {}
         least = int(notes.get(labels.ANNOTATION_MIN_WORKERS) or notes.get(labels.ANNOTATION_WORKERS) or 1)
         requests = (program(template).get("resources") or {}).get("requests") or {}
         if least > 1:
             cpu, memory = quantity(requests, "cpu"), quantity(requests, "memory")
-            found[sweep_of(template)] = GangRequest(least, cpu, memory)
-    return found
+            request_of[sweep_of(template)] = GangRequest(least, cpu, memory)
+    return request_of
 
 
 def search_warning(manifest: Manifest) -> str | None:
