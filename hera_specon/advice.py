@@ -31,12 +31,12 @@ def advice(manifest: Manifest, folder: Path) -> list[str]:
     """
     found: list[str] = []
     for trial in trial_templates(manifest):
-        found += [*_misread(manifest, trial, folder), *_repeated(manifest, sweep_of(trial))]
+        found += [*_misread(manifest, trial, folder), *_find_repeats(manifest, sweep_of(trial))]
         found += hidden_from_trials(trial, folder)
     return list(dict.fromkeys(found))
 
 
-def _repeated(manifest: Manifest, sweep: str) -> Iterator[str]:
+def _find_repeats(manifest: Manifest, sweep: str) -> Iterator[str]:
     """Yield which trials of ``sweep`` have the hyperparameters of an earlier one."""
     first: dict[tuple[tuple[str, str], ...], str] = {}
     again: list[str] = []
@@ -67,11 +67,11 @@ def _misread(manifest: Manifest, trial: Manifest, folder: Path) -> Iterator[str]
             # Inputs have underscores where hyperparameters have dots and dashes.
             bare = option.lstrip("-")
             name = bare if input_name(bare) == known_as else known_as
-            if (how := reads.get(option)) is not None and (told := _told(option, name, how)):
+            if (how := reads.get(option)) is not None and (told := _advise_on_flag(option, name, how)):
                 yield f"{told} in {file.name} ({_SEE})"
 
 
-def _told(option: str, name: str, how: ScriptOption) -> str:
+def _advise_on_flag(option: str, name: str, how: ScriptOption) -> str:
     if how.type == "bool":
         return (
             f"hyperparameter {name!r} is passed as {option}=true or {option}=false, and argparse's type=bool takes "

@@ -93,8 +93,8 @@ def _from_python(path: Path) -> dict[str, Any]:
             loader.exec_module(module)
         workflow = vars(module).get("w")
         if not isinstance(workflow, Workflow):
-            found = "w is missing" if workflow is None else f"w is a {type(workflow).__name__}"
-            problem = f"defines no Workflow named w ({found})"
+            what_is_there = "w is missing" if workflow is None else f"w is a {type(workflow).__name__}"
+            problem = f"defines no Workflow named w ({what_is_there})"
             raise NoWorkflowError(path, problem)
         # Building the manifest runs code of the file too, and may import.
         with printing_to_stderr(), _naming_the_line(path):

@@ -47,7 +47,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if not _is_worker():
         return (yield)
     locks = item.config.cache.mkdir("beside")
-    # A test that must run alone keeps the door while it waits for the room: others can't slip in before it for ever.
+    # A test that must run alone keeps the door while it waits for the room: no other can slip in before it.
     with _locked(locks / "door", fcntl.LOCK_EX):
         room = ExitStack()
         room.enter_context(_locked(locks / "room", fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH))

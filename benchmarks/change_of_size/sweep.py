@@ -1,4 +1,4 @@
-"""One trial of one to three workers, of which a script says how many: a classifier of digits in 150 steps."""
+"""One trial of one to three workers; a script says how many. It trains a classifier of digits in 150 steps."""
 
 from hera.workflows import Resources, Workflow
 

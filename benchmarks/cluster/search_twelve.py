@@ -1,4 +1,4 @@
-"""Twelve autoencoders whose hyperparameters a search finds as they start, of which six fit at a time.
+"""Twelve autoencoders whose hyperparameters a search finds as they start; six fit at a time.
 
 Made for a policy that suspends and stops:
 

@@ -99,7 +99,7 @@ def why_no_gang(action: Migrate | Place, trial: Trial) -> str:
 
 Action = Resize | Migrate | Place | Suspend | Stop
 ACTION_KINDS: Final[tuple[type[Action], ...]] = get_args(Action)
-"""Every kind of action, for whoever must know them all."""
+"""Every kind of action, for code that must know them all."""
 
 
 @dataclass(frozen=True, slots=True)

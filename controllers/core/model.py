@@ -316,7 +316,7 @@ class Snapshot:
         nodes: tuple[Node, ...],
         asked: Mapping[TrialId, Ask] | None = None,
     ) -> "Snapshot":
-        """Return the snapshot of ``trials`` that are sorted by name already, and of which ``unended`` have not ended.
+        """Return the snapshot of ``trials`` that are sorted by name already; ``unended`` are those that have not ended.
 
         It spares a look at each of thousands of trials at every tick.
         """

@@ -13,12 +13,11 @@ from controllers.core.model import TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
-from controllers.driving.assembly import RESIZES_FREELY_S, assemble, guarded
+from controllers.driving.assembly import RESIZES_FREELY_S, assemble, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
 from controllers.forecast.forecaster import Forecaster
-from controllers.forecast.ranges import Steering
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import JournalReader, OverJournals
@@ -57,9 +56,6 @@ _STEP_S = 0.2
 _LAST_TAGS_S = 15.0
 _OPENING_S = 10.0
 _MOST_BEGINNINGS = 5
-_SPARE = 6
-"""Trials that run beyond those that keep the cores busy, under a policy that puts the shortest first. Four are the
-fewest that tell by their hyperparameters how long others are."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,7 @@ class LocalSweep:
 
         Args:
             result: what the sweep came to, as far as the disk knows.
-            jobs: its jobs, all of which have ended.
+            jobs: its jobs; all have ended.
 
         Returns:
             The result, also with what MLflow alone knows, and what MLflow still lacks, empty for nothing.
@@ -208,7 +204,6 @@ class LocalSweep:
         silence = SilenceWatch(lambda _, line: screen.say(line))
 
         def steered_by(policy: Policy[Any]) -> Driver:
-            world.spare(_SPARE if Steering.by(policy).shortest_first else 0)
             engine = assemble(
                 policy,
                 world,
@@ -218,7 +213,7 @@ class LocalSweep:
                 observers=(self._mlflow, recorder, Forecaster(policy, world.to_come, told), silence, screen),
                 # Under a policy that places no trial, those that a search gives their hyperparameters start too.
                 guard=lambda policy: Pinned(
-                    policy=guarded(policy, resize_cooldown=RESIZES_FREELY_S), short=world.short
+                    policy=guard_policy(policy, resize_cooldown=RESIZES_FREELY_S), short=world.short
                 ),
                 requests=AskedFile(folder),
             )

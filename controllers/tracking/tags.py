@@ -25,17 +25,18 @@ from mlflow_hooks import contract
 _LOG = logging.getLogger(__name__)
 Compose = Callable[[Trial, Assessment | None, str | None], dict[str, str]]
 REST: Final = 3.0
-"""After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
+"""After each write, the writer rests so many times as long as it took: a quarter of one connection at most."""
 _STOP_S: Final = 15.0
 _LOOK_S: Final = 0.1
 _SERVER_ERROR: Final = 500
 _ASIDE: Final = 3.0
-"""After a failure, times the wait for the next round: longer than it takes until another run has had its turn."""
+"""A run that failed waits so many times as long as until the next round: another run has its turn before."""
 _OWNER_S: Final = 2.0
 """Seconds that the tags of one owner's sweeps may take until the others' get their turn."""
 _MOST_AGAIN_S: Final = 600.0
+"""Seconds for which a run that takes no tags is left alone at most."""
 _MOST_REFUSED: Final = 10_000
-"""Longest time for which a run that takes no tags is left alone, in seconds, and how many of them are remembered."""
+"""Such runs that are remembered at most."""
 _STOPPED: Final = "stopped"
 _OUTCOMES: Final = {Phase.SUSPENDING: "suspended", Phase.SUSPENDED: "suspended", Phase.STOPPED: _STOPPED}
 
@@ -163,7 +164,7 @@ class ForecastBoard:
         self._newest = forecast
 
     def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield each trial or sweep of which something else is foreseen; all of these can wait."""
+        """Yield each trial or sweep whose forecast has changed; all of these can wait."""
         if not also_minor:
             return
         newest, trials, sweeps = self._newest, self._trials(), self._sweeps()

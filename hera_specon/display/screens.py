@@ -25,7 +25,7 @@ from hera_specon.display.boards import (
     trials_board,
     when_it_ends,
 )
-from hera_specon.sweep_state import Tally, node_rows, tally, trial_outcome, trial_rows
+from hera_specon.sweep_state import TrialCounts, node_rows, tally, trial_outcome, trial_rows
 
 DRAWN_EVERY = 2.0
 """Seconds of the sweep between two drawings: each takes some hundredths of a second of the loop's time."""
@@ -53,7 +53,7 @@ class LiveScreen:
         self._trials = 0
         self._forecast: Forecast | None = None
         self._drawn_at = -math.inf
-        self._counts: Tally | None = None
+        self._counts: TrialCounts | None = None
 
     def __enter__(self) -> Self:
         """Start drawing."""

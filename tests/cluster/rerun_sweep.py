@@ -1,4 +1,4 @@
-"""Two trials of which one can be made to fail halfway, for what people do with a workflow that failed."""
+"""Two trials, and one of them can be made to fail halfway, for what people do with a workflow that failed."""
 
 from pathlib import Path
 

@@ -7,16 +7,18 @@ import pytest
 from controllers.core.model import Snapshot, TrialId
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.most_cores import Most, Use, most_of_each
-from controllers.policies.kit.work_left import Measured, estimated, measured
+from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
 from tests.policies.policy_fakes import node, progress, snapshot, trial
 
 
 def expected(used: float, told: list[float]) -> float:
     """Return the most of a trial that used ``used`` cores, beside others that are known to use ``told`` at most."""
     others = {f"other-{number}": MeasuredTrial(most=most) for number, most in enumerate(told)}
-    known = Measured({TrialId(name): memo for name, memo in {"new": MeasuredTrial(used=used), **others}.items()})
+    known = SweepMeasurements(
+        {TrialId(name): memo for name, memo in {"new": MeasuredTrial(used=used), **others}.items()}
+    )
     sight = snapshot(0.0, [trial(name, "n") for name in ("new", *others)], [node("n", 16.0)])
-    return estimated(sight, known, 1.0)[TrialId("new")].most
+    return estimate_work(sight, known, 1.0)[TrialId("new")].most
 
 
 @pytest.mark.parametrize(
@@ -59,9 +61,9 @@ def told(requests: dict[str, float], used: float, seconds: float, reports: int =
         trials[0] = replace(trials[0], progress=progress(1.0, now, cpu=used * now))
         return snapshot(now, trials, [node("n", 4.0)])
 
-    known = Measured()
+    known = SweepMeasurements()
     for report in range(1 + reports):
-        known = measured(look(100.0 + report * seconds), known)
+        known = measure_sweep(look(100.0 + report * seconds), known)
     return known.trials[TrialId("a")].most
 
 

@@ -170,38 +170,6 @@ def test_of_trials_with_a_request_no_more_run_than_were_asked_for() -> None:
     assert machines.room == pytest.approx(0.1)
 
 
-def test_spare_trials_run_beyond_those_that_keep_the_cores_busy() -> None:
-    machines = Machines()
-    machines.admission.spare(6)
-    assert machines.room == 8.0
-    machines.start("a", "b", "c", "d", "e", "f", "g")
-    machines.pass_s(30)
-    assert machines.room == 1.0
-    machines.start("h")
-    assert machines.room == 0.0
-    machines.admission.spare(0)
-    machines.end("h")
-    assert machines.room == 0.0
-
-
-@pytest.mark.parametrize(
-    ("jobs", "step", "there", "more"),
-    [
-        (3, None, PLENTY, 3),
-        (None, trial_step("any", guessed=False), PLENTY, 2),
-        (None, None, MemoryThere(4 * GB, 3.5 * GB), 3),
-    ],
-)
-def test_no_spare_trial_runs_beyond_what_memory_holds_or_an_author_asks_for(
-    jobs: int | None, step: PodStep | None, there: MemoryThere, more: int
-) -> None:
-    machines = Machines(jobs=jobs, step=step)
-    machines.fake.there = there
-    machines.admission.spare(6)
-    machines.pass_s(1)
-    assert machines.room == pytest.approx(more)
-
-
 def test_trials_wait_for_memory_and_start_as_it_becomes_free() -> None:
     machines = Machines(cores=8.0)
     machines.fake.there = MemoryThere(4 * GB, 3.5 * GB)

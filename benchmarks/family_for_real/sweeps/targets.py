@@ -1,4 +1,4 @@
-"""Six variational autoencoders on one node, of which each shall reach a loss that takes a part of its steps."""
+"""Six variational autoencoders on one node; each shall reach a loss that takes a part of its steps."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Twenty-four PyTorch models of five kinds and four lengths, all submitted at once, of which sixteen fit.
+"""Twenty-four PyTorch models of five kinds and four lengths, all submitted at once; sixteen fit at a time.
 
 Made for four nodes of 0.4 core: a request of a tenth of a core lets four trials onto a node. About 180 CPU seconds.
 """

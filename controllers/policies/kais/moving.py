@@ -60,7 +60,7 @@ def moves(
         yield Proposal(Migrate(name, scene.nodes[target]), f"moving: {where}, to stay on {scene.nodes[source]} 0.00")
         left.remove(name)
         scene.attach(trial, target)
-        embedding.changed(source, target)
+        embedding.update(source, target)
 
 
 def _candidates(embedding: Embedding, movable: AbstractSet[TrialId], move_cost: float) -> tuple[Ints, Ints]:

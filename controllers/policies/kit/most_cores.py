@@ -15,9 +15,9 @@ LEAST: Final = 1e-3
 LEAST_ASKED: Final = 1e-6
 """A request of fewer cores asks for none."""
 FEW: Final = 3
-"""Trials that must have shown how many cores they can use before their authors' requests tell of others."""
+"""So many trials must have shown how many cores they can use before the requests of other trials tell theirs."""
 LIKE_REQUESTS: Final = 0.1
-"""Scatter of what trials can use, as a part of their requests, up to which the requests tell it."""
+"""Requests tell what trials can use if the quotients of both scatter by no more than this."""
 
 
 @dataclass(frozen=True, slots=True)

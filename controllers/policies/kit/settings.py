@@ -77,8 +77,7 @@ class PolicySettings(BaseModel):
     no limit. Only moves that arrive count: a move that failed may be asked for again.
 
     Forecasts go by two more: ``shortest_first`` says that the trial with the least left to do has a node first,
-    ``scales_gangs`` that gangs get more or fewer workers while they train. By the first, a world that chooses how many
-    trials run at a time lets in a few more.
+    ``scales_gangs`` that gangs get more or fewer workers while they train.
 
     Raises:
         PolicyParameterError: a parameter is unknown or out of bounds; the message carries its value.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, assert_never
 
 from controllers.core import labels
-from controllers.core.parameters import noted
+from controllers.core.parameters import point_annotations
 from controllers.worlds.argo import pod_changes
 from controllers.worlds.argo.api import (
     WORKFLOWS,
@@ -241,7 +241,7 @@ class Executor:
                 self._do_for_gang(command, counts)
             case OpenGate(node=node, moved_from=left, point=point):
                 marks = counts.annotations() | ({labels.ANNOTATION_MOVED_FROM: left} if left else {})
-                given: dict[str, str | None] = {**noted(point)} if point else {}
+                given: dict[str, str | None] = {**point_annotations(point)} if point else {}
                 pod_changes.open_gate(self._api, pod, node, marks | given | self._run_mark(pod, counts, dict(point)))
             case Hold() | SaveCounts():
                 # A saved move is counted from now on: the mark of the move that brought the pod here would count again.
@@ -282,7 +282,7 @@ class Executor:
             case OpenGates():
                 self._open_gates(command, counts)
             case ChoosePlace(nodes=nodes, point=point):
-                found: dict[str, str | None] = {**noted(point)} if point else {}
+                found: dict[str, str | None] = {**point_annotations(point)} if point else {}
                 # With the counts: once it has a place, nothing tells any more that a suspension brought it here.
                 chosen = {labels.ANNOTATION_PLACE: written_nodes(nodes), **counts.annotations()}
                 pod_changes.annotate(self._api, pod, found | chosen)
@@ -334,7 +334,7 @@ class Executor:
         same: dict[str, str | None] = {
             labels.ANNOTATION_WORLD_SIZE: str(pod.size),
             labels.ANNOTATION_ATTEMPT: command.token,
-            **(noted(command.point) if command.point else {}),
+            **(point_annotations(command.point) if command.point else {}),
         }
         of_the_first = counts.annotations() | (
             {labels.ANNOTATION_MOVED_FROM: command.moved_from} if command.moved_from else {}

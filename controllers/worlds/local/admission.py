@@ -2,9 +2,6 @@
 
 Where an author names a request of CPU, requests tell how many fit. Elsewhere what the attempts use tells it
 (``cores``). Memory bounds both (``memory``): what an attempt would need is seen in those before it.
-
-A policy that puts the shortest first gains from a few ``spare`` attempts beyond those that keep the cores busy: it sees
-how long they are, and holds back all but the shortest by their shares.
 """
 
 import math
@@ -32,7 +29,7 @@ _SLACK: Final = 1e-9
 _IDLE: Final = ""
 
 
-class Measured(Protocol):
+class AttemptMeter(Protocol):
     """What is measured of attempts that run."""
 
     def cpu_seconds(self, job: LocalJob) -> float:
@@ -71,7 +68,7 @@ class Admission:
         gauge: What the machine tells of itself.
     """
 
-    def __init__(self, machine: Machine, jobs: JobBook, measured: Measured, gauge: Gauge) -> None:
+    def __init__(self, machine: Machine, jobs: JobBook, measured: AttemptMeter, gauge: Gauge) -> None:
         self._machine = machine
         self._jobs = jobs
         self._measured = measured
@@ -88,12 +85,6 @@ class Admission:
         self._look_at = -math.inf
         self._looks = 0
         self._let_in, self._let_in_at = LetIn(0, {}, {}), (-1, -1)
-        self._spare = 0
-
-    def spare(self, attempts: int) -> None:
-        """Let so many more attempts run than keep the cores busy, where nothing else bounds them."""
-        self._spare = attempts
-        self._let_in_at = (-1, -1)
 
     @property
     def memory(self) -> MemoryThere:
@@ -229,9 +220,7 @@ class Admission:
                 left = most
             elif guessed is not None:
                 taken = [one for job in holding for one in self._taken(node, job)]
-                spare = math.ceil(self._spare / len(self._machine.nodes))
-                with_spare = guessed * (math.floor(cores / guessed) + spare - len(taken))
-                left = max(room_for_more(cores, taken, guessed, self._idle), with_spare if spare else 0.0)
+                left = room_for_more(cores, taken, guessed, self._idle)
             left = min(left, most)
             limits[node] = requested + left
             if not math.isclose(limits[node], cores, abs_tol=_SLACK):

@@ -27,10 +27,10 @@ _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LOOPBACK: Final = ("127.0.0.1", "localhost")
 
 
-def inherited(env: Mapping[str, str]) -> dict[str, str]:
+def inherit_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return what trials get of the environment that a sweep is started in.
 
-    Whoever starts it inside a job of torchrun, of MPI or of another sweep has variables that tell *that* job's worker
+    Inside a job of torchrun, of MPI or of another sweep, this environment has variables that tell *that* job's worker
     who it is. A trial that believed them would wait for workers that nobody starts, or log into a stranger's run.
     """
     return {
@@ -54,7 +54,7 @@ def common(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in differing and not name.startswith(_OURS)}
 
 
-def composed(
+def compose_environment(
     inherited: Mapping[str, str], of_step: Mapping[str, str], imposed: Mapping[str, str], cpus: float, part: float
 ) -> dict[str, str]:
     """Return the environment of an attempt, but for what tells it from other attempts of its step.

@@ -52,8 +52,8 @@ class LocalJob:
     failed, where it did at once; ``given_up`` tells that no other followed although its rule allowed one, since two
     failed so alike. ``gained`` is how many steps it had come to when it last left, ``barren`` how often since it left
     although nobody had asked it to, and had come no further. ``left`` tells that its last attempt said that it saved
-    and left. ``memory_kills`` counts its attempts that were killed because the machine had no memory left, the last of
-    which held ``memory_peak`` bytes; ``alone`` tells that its next attempt, or the one that runs, has the machine to
+    and left. ``memory_kills`` counts its attempts that were killed because the machine had no memory left. The last one
+    held ``memory_peak`` bytes; ``alone`` tells that its next attempt, or the one that runs, has the machine to
     itself for that. ``begun_again`` counts its attempts that began from nothing although one before had trained.
     ``processes`` tells those of ``pids`` from any others. ``threads`` is with how many each worker was told to compute,
     0 where the user chose.
