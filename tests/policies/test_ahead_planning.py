@@ -46,7 +46,7 @@ def test_no_room_stays_empty_while_a_trial_that_fits_there_waits(
     seen = snapshot(60.0, [*live, *waits], places)
     work = {one.id: 100.0 for one in live} | {one.id: asked[n][3] for n, one in enumerate(waits)}
     estimates = {
-        one.id: Estimate(one, work[one.id], 1.0, 0.5, EstimateEstimateSource.OTHERS, 1.0) for one in seen.trials
+        one.id: Estimate(one, work[one.id], 1.0, 0.5, EstimateSource.OTHERS, 1.0) for one in seen.trials
     }
     plan = WorkPlan(seen, estimates, {}, Weights(1.0, 0.0, end_weight, 15.0))
     after = Capacity.of(seen)
@@ -65,7 +65,7 @@ def test_a_device_that_an_attempt_holds_which_has_yet_to_run_is_given_to_nobody_
     seen = snapshot(
         0.0, [gated("a", 1.0, 1, 0.0), gated("b", 1.0, 1, 1.0)], [node("n", devices=two, devices_starting=held)]
     )
-    estimates = {one.id: Estimate(one, 60.0, 1.0, 0.5, EstimateEstimateSource.OTHERS, 1.0) for one in seen.trials}
+    estimates = {one.id: Estimate(one, 60.0, 1.0, 0.5, EstimateSource.OTHERS, 1.0) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, WEIGHTS)
     assert [proposal.action for proposal in plan.places()] == [Place(TrialId("a"), NodeName("n"))]
 
