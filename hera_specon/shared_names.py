@@ -94,7 +94,7 @@ def _has(package: Path, rest: str) -> bool:
 
 def _imported(file: Path) -> list[str]:
     """Return the modules below a name of ours that a program imports by absolute names, in its own source."""
-    tree = parsed(file.read_text(encoding="utf-8", errors="replace")).tree
+    tree = parse_own_file(file.read_text(encoding="utf-8", errors="replace")).tree
     found: list[str] = []
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Import):
