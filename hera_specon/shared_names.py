@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from controllers.worlds.local.processes.own_files import entry_files, parsed
+from controllers.worlds.local.processes.own_files import entry_files, parse_own_file
 from hera_specon.manifest import Manifest, program
 
 NAMES: Final = ("controllers", "workflows")

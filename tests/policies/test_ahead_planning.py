@@ -45,9 +45,7 @@ def test_no_room_stays_empty_while_a_trial_that_fits_there_waits(
     waits = [gated(f"w{n:02}", cpu, count, at) for n, (cpu, count, at, _) in enumerate(asked)]
     seen = snapshot(60.0, [*live, *waits], places)
     work = {one.id: 100.0 for one in live} | {one.id: asked[n][3] for n, one in enumerate(waits)}
-    estimates = {
-        one.id: Estimate(one, work[one.id], 1.0, 0.5, EstimateSource.OTHERS, 1.0) for one in seen.trials
-    }
+    estimates = {one.id: Estimate(one, work[one.id], 1.0, 0.5, EstimateSource.OTHERS, 1.0) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, Weights(1.0, 0.0, end_weight, 15.0))
     after = Capacity.of(seen)
     placed = set()
