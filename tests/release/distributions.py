@@ -89,7 +89,7 @@ def source_problems(archive: Path, project: Path) -> list[str]:
         names = {member.name.partition("/")[2] for member in file.getmembers() if member.isfile()}
     tops = set(packages(project))
     wanted = {str(path) for path in tracked_files(ROOT) if path.parts[0] in tops}
-    return list(_told(archive, "lacks", wanted | {"pyproject.toml", "README.md", "LICENSE"} - names))
+    return _told(archive, "lacks", (wanted | {"pyproject.toml", "README.md", "LICENSE"}) - names)
 
 
 def _metadata_problems(metadata: Message, wanted: dict[str, Any]) -> list[str]:
