@@ -33,9 +33,9 @@ program = subprocess.Popen(["/bin/sh", "-c", "read word; exit 75"], stdin=subpro
 ended = os.WEXITED | os.WNOWAIT
 os.waitid(os.P_PID, launcher.pid, ended)
 trees = Trees()
-trees.add(AttemptId("a", launcher.pid, proctree.started(launcher.pid)))
+trees.add(AttemptId("a", launcher.pid, proctree.start_time(launcher.pid)))
 tree = trees._trees[launcher.pid]
-tree._members[program.pid] = tree._asked[program.pid] = proctree.started(program.pid)
+tree._members[program.pid] = tree._asked[program.pid] = proctree.start_time(program.pid)
 look = trees._look_at
 def look_and_end(child):
     look(child)

@@ -152,9 +152,11 @@ def test_a_second_process_of_a_tree_counts_beside_the_one_that_is_gone() -> None
 
 
 def test_a_process_and_its_controller_mean_the_same_by_when_it_began(start: Start) -> None:
-    says = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import os; from mlflow_hooks.other_system import started; "
+    says = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import os; from mlflow_hooks.other_system import start_time; "
+    )
     with subprocess.Popen(
-        [sys.executable, "-c", f"{says}print(started(os.getpid()), flush=True); input()"],
+        [sys.executable, "-c", f"{says}print(start_time(os.getpid()), flush=True); input()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -54,7 +54,7 @@ def test_where_lengths_are_known_the_order_alone_brings_end_and_mean_near_their_
 ) -> None:
     workload = EVERY_EXPERIMENT["V1"].workload(seed)
     by_default = simulate(Scenario(workload, Costs.free(), seed), Default()).result
-    monkeypatch.setattr("controllers.policies.ahead.policy.estimated", told_by(workload))
+    monkeypatch.setattr("controllers.policies.ahead.policy.estimate_work", told_by(workload))
     ahead = simulate(Scenario(workload, Costs.free(), seed), Guarded(policy=Ahead())).result
     assert ahead.makespan_s < 1.05 * makespan_bound(workload)
     assert ahead.mean_completion_s < 1.1 * mean_completion_bound(workload)
