@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,6 +28,14 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - seconds that most tests can do without
 
     return MlflowClient(f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
+
+
+def pytest_runtest_teardown() -> None:
+    """Take back what a sweep in this very process set for MLflow: a later test's command would take it as given."""
+    access = sys.modules.get("controllers.tracking.access")
+    for name in access._ours & access._NOT_FOR_TRIALS if access is not None else ():
+        os.environ.pop(name, None)
+        access._ours.discard(name)
 
 
 def pytest_configure() -> None:
