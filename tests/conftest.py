@@ -33,9 +33,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
 def pytest_runtest_teardown() -> None:
     """Take back what a sweep in this very process set for MLflow: a later test's command would take it as given."""
     access = sys.modules.get("controllers.tracking.access")
-    for name in access._ours & access._NOT_FOR_TRIALS if access is not None else ():
-        os.environ.pop(name, None)
-        access._ours.discard(name)
+    if access is not None:
+        for name in access._ours & access._NOT_FOR_TRIALS:
+            os.environ.pop(name, None)
+            access._ours.discard(name)
 
 
 def pytest_configure() -> None:
