@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-training test-adapters test-cluster test-faults test-faults-local test-scale check format report benchmarks benchmarks-cluster constraints clean
+.PHONY: help install demo docs test test-training test-adapters test-cluster test-faults test-faults-local test-scale check format benchmarks benchmarks-cluster constraints release-check clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,7 +12,8 @@ BIN := .venv/bin
 # uv installs from its cache with hard links, so a second set-up takes seconds. uv does not read
 # pip's configuration, so we pass on an index that is set there.
 INDEX = $(shell $(PYTHON) -m pip config get global.index-url 2>/dev/null || true)
-UV = UV_SYSTEM_CERTS=1 $(if $(INDEX),UV_DEFAULT_INDEX=$(INDEX)) VIRTUAL_ENV=.venv $(BIN)/uv
+UV_SETTINGS = UV_SYSTEM_CERTS=1 $(if $(INDEX),UV_DEFAULT_INDEX=$(INDEX)) VIRTUAL_ENV=.venv
+UV = $(UV_SETTINGS) $(BIN)/uv
 
 help: ## List all targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2}'
@@ -96,6 +97,9 @@ benchmarks-cluster: .venv/.installed ## Measure moves, a whole sweep and the con
 
 constraints: .venv/.installed ## Pin all dependencies again (after a change of pyproject.toml)
 	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate --no-emit-package hera-specon-hooks --output-file constraints.txt pyproject.toml
+
+release-check: .venv/.installed ## Say what keeps a release from being made of this commit, and build its files in build/release
+	$(UV_SETTINGS) $(BIN)/python -m tests.release check $(if $(TAGGED),--tagged)
 
 clean: ## Remove the environment, caches and the data of runs
 	rm -rf .venv .specon .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

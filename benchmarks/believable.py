@@ -37,7 +37,7 @@ from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
 from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from hera_specon.replay.past_sweeps import Objective
+from hera_specon.replay.past_sweeps import KnownObjective
 from hera_specon.replay.sources import Where, find_past
 
 SWEEP: Final = "benchmarks/believability/sweep.py"
@@ -68,7 +68,7 @@ def train(state_dir: Path, nodes: int, cpus_per_node: float) -> Path:
 
 def judge(folder: Path, seeds: int) -> Findings:
     """Simulate both runs in ``folder`` from the work of the first."""
-    default, policy = find_past(str(folder), Where(folder, None, None, Objective())).sweeps
+    default, policy = find_past(str(folder), Where(folder, None, None, KnownObjective())).sweeps
     ground = TargetCluster(default.nodes, Costs.local())
     recording = record(default, ground)
     spread = record(default, ground, [policy]).spread

@@ -33,12 +33,12 @@ from rich.table import Table
 from controllers.core.model import Direction, Node, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.policies.ahead import Ahead
 from controllers.policies.ahead.policy import AheadState
-from controllers.policies.kit.scaling import Spread
-from controllers.policies.kit.work_left import Measured
+from controllers.policies.kit.scaling import ScalingSums
+from controllers.policies.kit.work_left import SweepMeasurements
 
 PER_NODE: Final = 5
 CORES: Final = 16.0
-CONCAVE: Final = Spread(eu=1e4, ec=2e3, oo=1e4)
+CONCAVE: Final = ScalingSums(eu=1e4, ec=2e3, oo=1e4)
 """As trials that were seen on unlike shares leave it: a step costs more the more cores there are."""
 _PARTS: Final = "measured|estimated|places|moves|__init__|proposals|shared_nodes|reconciled"
 
@@ -55,43 +55,43 @@ class Case:
         Ahead().decide(self.snapshot, self.state)
 
 
-def empty(nodes: int, spread: Spread) -> Case:
-    """Return a sweep of which nothing runs yet."""
+def empty(nodes: int, spread: ScalingSums) -> Case:
+    """Return a sweep whose trials all wait."""
     trials = tuple(_waiting(number, 3.0) for number in range(nodes * PER_NODE))
-    return Case(Snapshot(10.0, trials, _nodes(nodes)), AheadState(Measured(spread=spread)))
+    return Case(Snapshot(10.0, trials, _nodes(nodes)), AheadState(SweepMeasurements(spread=spread)))
 
 
-def room(nodes: int, spread: Spread) -> Case:
-    """Return a sweep of which a fifth runs, with room for the rest."""
+def room(nodes: int, spread: ScalingSums) -> Case:
+    """Return a sweep with a fifth of its trials running, and room for the rest."""
     return _seen_before([_running(n, 3.0, n) if n < nodes else _waiting(n, 3.0) for n in _all(nodes)], nodes, spread)
 
 
-def unlike(nodes: int, spread: Spread) -> Case:
+def unlike(nodes: int, spread: ScalingSums) -> Case:
     """Return the same on nodes of four sizes."""
     like = room(nodes, spread)
     sizes = tuple(replace(node, cpu=CORES * 2.0 ** (place % 4 - 1)) for place, node in enumerate(like.snapshot.nodes))
     return Case(replace(like.snapshot, nodes=sizes), like.state)
 
 
-def queue(nodes: int, spread: Spread) -> Case:
-    """Return a sweep of which a fifth runs and fills the nodes."""
+def queue(nodes: int, spread: ScalingSums) -> Case:
+    """Return a sweep with a fifth of its trials running, which fill the nodes."""
     trials = [_running(n, CORES, n) if n < nodes else _waiting(n, CORES) for n in _all(nodes)]
     return _seen_before(trials, nodes, spread)
 
 
-def scattered(nodes: int, spread: Spread) -> Case:
-    """Return a sweep of which four fifths run and leave a fifth of each node free."""
+def scattered(nodes: int, spread: ScalingSums) -> Case:
+    """Return a sweep with four fifths of its trials running, which leave a fifth of each node free."""
     fifth = CORES / PER_NODE
     trials = [_waiting(n, 2 * fifth) if n < nodes else _running(n, fifth, n % nodes) for n in _all(nodes)]
     return _seen_before(trials, nodes, spread)
 
 
-def full(nodes: int, spread: Spread) -> Case:
-    """Return a sweep of which all runs."""
+def full(nodes: int, spread: ScalingSums) -> Case:
+    """Return a sweep whose trials all run."""
     return _seen_before([_running(n, 3.0, n % nodes) for n in _all(nodes)], nodes, spread)
 
 
-def steady(nodes: int, spread: Spread) -> Case:
+def steady(nodes: int, spread: ScalingSums) -> Case:
     """Return the same, ten seconds later."""
     before = full(nodes, spread)
     chance, now = random.Random(nodes), before.snapshot.now + 10.0  # noqa: S311 - draws who reports
@@ -100,12 +100,12 @@ def steady(nodes: int, spread: Spread) -> Case:
     return Case(Snapshot(now, tuple(trials), before.snapshot.nodes), state)
 
 
-def uneven(nodes: int, spread: Spread) -> Case:
-    """Return a sweep of which all runs on half of the nodes."""
+def uneven(nodes: int, spread: ScalingSums) -> Case:
+    """Return a sweep whose trials all run, on half of the nodes."""
     return _seen_before([_running(n, 1.0, n % max(1, nodes // 2)) for n in _all(nodes)], nodes, spread)
 
 
-CASES: Final[dict[str, Callable[[int, Spread], Case]]] = {
+CASES: Final[dict[str, Callable[[int, ScalingSums], Case]]] = {
     "empty": empty,
     "room": room,
     "unlike": unlike,
@@ -125,7 +125,7 @@ def main() -> None:
     options = parser.parse_args()
     table = Table("case", "speed", "nodes", "trials", "CPU s", "of a quarter, s", "ratio")
     for name, build in CASES.items():
-        for speed, spread in (("linear", Spread()), ("concave", CONCAVE)):
+        for speed, spread in (("linear", ScalingSums()), ("concave", CONCAVE)):
             small, large = (_seconds(build(nodes, spread)) for nodes in (options.nodes // 4, options.nodes))
             sizes = str(options.nodes), str(options.nodes * PER_NODE)
             table.add_row(name, speed, *sizes, f"{large:.2f}", f"{small:.2f}", f"{large / small:.1f}")
@@ -133,7 +133,7 @@ def main() -> None:
     for name, build in CASES.items() if options.profile else ():
         print(f"\n{name}")
         profile = cProfile.Profile()
-        profile.runcall(build(options.nodes, Spread()).decide)
+        profile.runcall(build(options.nodes, ScalingSums()).decide)
         pstats.Stats(profile).sort_stats("cumulative").print_stats(rf"(ahead|kit)/\w+\.py:\d+\(({_PARTS})\)")
 
 
@@ -174,9 +174,9 @@ def _reported(trial: Trial, steps: int, now: float) -> Trial:
     return replace(trial, progress=progress)
 
 
-def _seen_before(trials: list[Trial], nodes: int, spread: Spread) -> Case:
+def _seen_before(trials: list[Trial], nodes: int, spread: ScalingSums) -> Case:
     """Return the sweep as those that run have reported twice, and a policy has seen all but the last."""
-    state, seen = AheadState(Measured(spread=spread)), [trial for trial in trials if trial.nodes]
+    state, seen = AheadState(SweepMeasurements(spread=spread)), [trial for trial in trials if trial.nodes]
     for now in (40.0, 70.0):
         seen = [_reported(trial, 10, now) for trial in seen]
         state = Ahead().decide(Snapshot(now, tuple(seen), _nodes(nodes)), state).state

@@ -16,7 +16,7 @@ from benchmarks.train_kais.episodes import WHOLE, TrainedKais
 from controllers.policies.kais.choosing import Best
 from controllers.policies.kais.policy import KaisState
 from controllers.policies.kais.weights import Trained, read
-from controllers.policies.kit.scaling import Spread
+from controllers.policies.kit.scaling import ScalingSums
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
 
 def decided(name: str, nodes: int) -> tuple[float, int]:
     """Return the CPU seconds of a decision of a case, and how many actions it brings."""
-    case = CASES[name](nodes, Spread())
+    case = CASES[name](nodes, ScalingSums())
     policy = TrainedKais(trained=Trained(read().network, WHOLE), chooser=Best())
     state = KaisState(case.state.measured, submitted=case.state.submitted)
     began = time.process_time()

@@ -17,7 +17,7 @@ from rich.table import Table
 from benchmarks.decisions_of_ahead import CASES, PER_NODE
 from controllers.core.actions import Decision
 from controllers.core.model import Phase, Progress, Snapshot
-from controllers.policies.kit.scaling import Spread
+from controllers.policies.kit.scaling import ScalingSums
 from controllers.policies.promote import FIRST_RUNG
 from controllers.policies.registry import parse_policy
 
@@ -50,15 +50,15 @@ def decided(policy: str, name: str, nodes: int) -> tuple[float, int]:
 
 def second_decision(policy: str, name: str, nodes: int) -> Callable[[], Decision[Any]]:
     """Return what makes the second decision of a case, five seconds after the first."""
-    snapshot = at_rung(nodes) if name == RUNG else CASES[name](nodes, Spread()).snapshot
+    snapshot = at_rung(nodes) if name == RUNG else CASES[name](nodes, ScalingSums()).snapshot
     chosen = parse_policy(policy)
     state = chosen.decide(snapshot, chosen.initial()).state
     return lambda: chosen.decide(replace(snapshot, now=snapshot.now + 5.0), state)
 
 
 def at_rung(nodes: int) -> Snapshot:
-    """Return a sweep of which a fifth runs, while the rest waits at the first rung."""
-    like = CASES["room"](nodes, Spread()).snapshot
+    """Return a sweep with a fifth of its trials running, while the rest wait at the first rung."""
+    like = CASES["room"](nodes, ScalingSums()).snapshot
     step = int(FIRST_RUNG * STEPS)
     trials = [
         replace(

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from benchmarks.payoff.cpu import SpeedProbe
 from controllers.worlds.simulated.gangs import gang_speed
-from controllers.worlds.simulated.workload import Exchange, Network
+from controllers.worlds.simulated.workload import Network, WorkerExchange
 from workflows.jobs.pytorch.elastic import DEFAULTS, DigitLayers
 
 LINKS: Final = {"1 Gbit/s": 1e9, "200 Mbit/s": 2e8, "50 Mbit/s": 5e7}
@@ -125,7 +125,7 @@ def measured(steps: int) -> dict[str, Pace]:
 def expected(alone_s: float, bandwidth: float) -> float:
     """Return what the simulator takes a minibatch of two workers for, with ``bandwidth`` bytes a second."""
     size = sum(parameter.numel() * parameter.element_size() for parameter in DigitLayers(DEFAULTS.hidden).parameters())
-    return alone_s / gang_speed(Exchange(alone_s, float(size)), (1.0, 1.0), bandwidth, Network().call_s).rate
+    return alone_s / gang_speed(WorkerExchange(alone_s, float(size)), (1.0, 1.0), bandwidth, Network().call_s).rate
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from controllers.core.model import NodeName, TrialId
 from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 _SIZES: Final = (8, 30, 100, 300, 1000)
 _POLICIES: Final = ("default", "specon+flowcon")
@@ -112,7 +112,7 @@ def main() -> None:
 def _trial(name: str, chance: random.Random) -> TrialSpec:
     work, speed = chance.uniform(100, 600), chance.uniform(5, 25)
     reports = tuple(
-        Report(work * part / _REPORTS, math.exp(-speed * part / _REPORTS) + chance.gauss(0, 0.002))
+        CurvePoint(work * part / _REPORTS, math.exp(-speed * part / _REPORTS) + chance.gauss(0, 0.002))
         for part in range(1, _REPORTS + 1)
     )
     return TrialSpec(TrialId(name), chance.uniform(0, _WINDOW_S), work, reports, 1.0, Speedup.linear(4.0))

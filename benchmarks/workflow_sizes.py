@@ -41,7 +41,7 @@ def workflow_of(trials: int, hyperparameters: int = 3, arrivals: Arrivals | None
     with Workflow(name=NAME, entrypoint="vae") as workflow:
         Sweep(
             name="vae",
-            image="hera-specon/trainer:0.1.0",
+            image="hera-specon/trainer:0.2.0",
             command=["python", "-m", "jobs.vae"],
             space=space,
             trials=trials,

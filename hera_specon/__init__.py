@@ -34,13 +34,24 @@ if TYPE_CHECKING:
 
 
 def _find_our_controllers() -> None:
-    """Import the package that lies beside this one: a project, or a folder of PYTHONPATH, may have one of that name."""
-    here = str(Path(__file__).resolve().parents[1])
-    sys.path.insert(0, here)
+    """Import the package that lies beside this one: a project, or a folder of PYTHONPATH, may have one of that name.
+
+    Raises:
+        ImportError: this process has loaded such a package already.
+    """
+    here = Path(__file__).resolve().parents[1]
+    sys.path.insert(0, str(here))
     try:
-        importlib.import_module("controllers")
+        found = importlib.import_module("controllers")
     finally:
-        sys.path.remove(here)
+        sys.path.remove(str(here))
+    where = next(iter(getattr(found, "__path__", [])), None) or found.__file__
+    if where is None or Path(where).resolve() != here / "controllers":
+        message = (
+            f"hera_specon has a package of its own named controllers, and {where} was imported before under that name: "
+            "rename that, or use hera_specon in another process"
+        )
+        raise ImportError(message, name="controllers")
 
 
 _find_our_controllers()

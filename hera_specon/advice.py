@@ -1,4 +1,4 @@
-"""What is probably not meant about the hyperparameters of a sweep: told before it starts."""
+"""What is probably not meant about a sweep: told before it starts."""
 
 import re
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from controllers.worlds.local.processes.own_files import entry_files
 from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
 from hera_specon.script_options import ScriptOption, options_of
 from hera_specon.settings import input_name
+from hera_specon.shared_names import hidden_from_trials
 from hera_specon.trial_values import options, trial_values
 
 _PASSED: Final = re.compile(r"(?P<flag>-[^={}$]*)=(?:\{\{inputs\.parameters\.(\w+)\}\}|\$\(SPECON_PARAM_(\w+)\))")
@@ -21,7 +22,8 @@ _SEE: Final = "docs/how-to/define-a-sweep.md, Pass the hyperparameters"
 def advice(manifest: Manifest, folder: Path) -> list[str]:
     """Return a line for what is probably not meant.
 
-    That is a truth value that the program reads as another one, and trials that repeat others.
+    That is a truth value that the program reads as another one, trials that repeat others, and modules that are not
+    found, since a package of ours has their name.
 
     Args:
         manifest: The workflow's.
@@ -29,11 +31,12 @@ def advice(manifest: Manifest, folder: Path) -> list[str]:
     """
     found: list[str] = []
     for trial in trial_templates(manifest):
-        found += [*_misread(manifest, trial, folder), *_repeated(manifest, sweep_of(trial))]
+        found += [*_misread(manifest, trial, folder), *_find_repeats(manifest, sweep_of(trial))]
+        found += hidden_from_trials(trial, folder)
     return list(dict.fromkeys(found))
 
 
-def _repeated(manifest: Manifest, sweep: str) -> Iterator[str]:
+def _find_repeats(manifest: Manifest, sweep: str) -> Iterator[str]:
     """Yield which trials of ``sweep`` have the hyperparameters of an earlier one."""
     first: dict[tuple[tuple[str, str], ...], str] = {}
     again: list[str] = []
@@ -64,11 +67,11 @@ def _misread(manifest: Manifest, trial: Manifest, folder: Path) -> Iterator[str]
             # Inputs have underscores where hyperparameters have dots and dashes.
             bare = option.lstrip("-")
             name = bare if input_name(bare) == known_as else known_as
-            if (how := reads.get(option)) is not None and (told := _told(option, name, how)):
+            if (how := reads.get(option)) is not None and (told := _advise_on_flag(option, name, how)):
                 yield f"{told} in {file.name} ({_SEE})"
 
 
-def _told(option: str, name: str, how: ScriptOption) -> str:
+def _advise_on_flag(option: str, name: str, how: ScriptOption) -> str:
     if how.type == "bool":
         return (
             f"hyperparameter {name!r} is passed as {option}=true or {option}=false, and argparse's type=bool takes "

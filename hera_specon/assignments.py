@@ -57,16 +57,16 @@ def read_assignments(words: Sequence[str]) -> Assignments:
     space: dict[str, Distribution] = {}
     fixed: dict[str, Value] = {}
     for word in words:
-        found = ASSIGNMENT.fullmatch(word)
-        if found is None:
+        assignment = ASSIGNMENT.fullmatch(word)
+        if assignment is None:
             problem = f"{word!r} is not NAME=VALUES; write {FORMS}"
             raise SpaceError(problem)
-        name = check_hyperparameter(found["name"])
+        name = check_hyperparameter(assignment["name"])
         if name in space or name in fixed:
             problem = f"{name!r} is set twice"
             raise SpaceError(problem)
         try:
-            values = _values(found["values"].strip())
+            values = _values(assignment["values"].strip())
         except SpaceError as error:
             problem = f"{word!r}: {error}"
             raise SpaceError(problem) from error
@@ -99,10 +99,10 @@ def _values(text: str) -> Distribution | Value:
     if ":" in text:
         return _range(text)
     (only,) = _parts(text, ",")
-    return _checked(value_of(only))
+    return _check(value_of(only))
 
 
-def _checked(value: Value) -> Value:
+def _check(value: Value) -> Value:
     """Return ``value`` if a hyperparameter may have it.
 
     Raises:
@@ -136,7 +136,7 @@ def _range(text: str) -> Distribution | Value:
     if head == _LOG:
         return _log(text, rest)
     if not _NUMBER.fullmatch(head):
-        return _checked(text)
+        return _check(text)
     numbers = _numbers(text, parts)
     if len(numbers) not in {_BOUNDS, _BOUNDS_AND_STEP}:
         problem = f"{text!r} is no LOW:HIGH or LOW:HIGH:STEP"
@@ -172,10 +172,10 @@ def _two_numbers(text: str, parts: Sequence[str]) -> tuple[float, float]:
 
 
 def _numbers(text: str, parts: Sequence[str]) -> list[int | float]:
-    found = [value_of(part.strip()) for part in parts]
-    numbers = [one for one in found if isinstance(one, int | float) and not isinstance(one, bool)]
-    if len(numbers) != len(found):
-        wrong = next(part for part, value in zip(parts, found, strict=True) if isinstance(value, str | bool))
+    values = [value_of(part.strip()) for part in parts]
+    numbers = [one for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+    if len(numbers) != len(values):
+        wrong = next(part for part, value in zip(parts, values, strict=True) if isinstance(value, str | bool))
         problem = f"{wrong!r} in {text!r} is no number"
         raise SpaceError(problem)
     return numbers

@@ -31,7 +31,7 @@ def check_custom_resources(resources: object) -> None:
     )
     if not fits:
         shape = "{'requests': {KIND: '1'}, 'limits': {KIND: '1'}}"
-        problem = f"custom_resources= has the shape {shape}, not {_shown(given)}; gpus=1, gpu_flag=KIND is shorter"
+        problem = f"custom_resources= has the shape {shape}, not {_shorten(given)}; gpus=1, gpu_flag=KIND is shorter"
         raise SweepError(problem)
 
 
@@ -49,11 +49,11 @@ def device_problems(resources: Mapping[str, Any]) -> Iterator[str]:
     for name in devices:
         limit, request = (str(side[name]) if name in side else None for side in (limits, requests))
         if not is_device(name):
-            yield f"asks for {_shown(name)}, but the name of a device has a domain, as nvidia.com/gpu has"
+            yield f"asks for {_shorten(name)}, but the name of a device has a domain, as nvidia.com/gpu has"
         elif limit is None or request not in {None, limit}:
-            yield f"asks for {_shown(request)} of {name} with a limit of {_shown(limit)}: they must be the same"
+            yield f"asks for {_shorten(request)} of {name} with a limit of {_shorten(limit)}: they must be the same"
         elif "{{" not in limit and not (limit.isdecimal() and len(limit) < _SHOWN and int(limit) <= MOST_DEVICES):
-            yield f"asks for {_shown(limit)} of {name}, which is no whole number from 0 to {MOST_DEVICES}"
+            yield f"asks for {_shorten(limit)} of {name}, which is no whole number from 0 to {MOST_DEVICES}"
 
 
 def devices_asked(resources: Mapping[str, Any]) -> Devices:
@@ -77,5 +77,5 @@ def tolerations(given: list[Toleration] | None, resources: Mapping[str, Any]) ->
     return [*(given or []), *added] or None
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     return repr(value)[:_SHOWN]

@@ -23,8 +23,9 @@ from hera_specon.space import Point, value_text
 from hera_specon.trial_template import params_text, placeholder
 
 _MOST_NAMED: Final = 1000
-"""Trials up to which people can read off each what its values are. From there on numbers of trials are longer, too, so
-that no sweep that is given more trials goes on in the other form."""
+"""Up to so many trials, each value stands beside its hyperparameter's name, so that people can read it. In a larger
+sweep the trials' numbers have more digits as well, so a sweep that gets more trials keeps the form that it began
+with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def arrival_template(fan_out: FanOut) -> Template:
     added = fan_out.added
     return Template(
         name=fan_out.sweep + labels.SUFFIX_ARRIVAL,
-        inputs=Inputs(parameters=[*_declared(fan_out.names), *(added.parameters or [])], artifacts=added.artifacts),
+        inputs=Inputs(parameters=[*_declare(fan_out.names), *(added.parameters or [])], artifacts=added.artifacts),
         steps=[ParallelSteps(root=[wait]), ParallelSteps(root=[run])],
     )
 
@@ -125,7 +126,7 @@ def delay_template(fan_out: FanOut) -> Template:
     """Return the template that only waits."""
     return Template(
         name=fan_out.sweep + labels.SUFFIX_DELAY,
-        inputs=Inputs(parameters=_declared((labels.INPUT_DELAY,))),
+        inputs=Inputs(parameters=_declare((labels.INPUT_DELAY,))),
         suspend=SuspendTemplate(duration=placeholder(labels.INPUT_DELAY)),
     )
 
@@ -155,5 +156,5 @@ def _arguments(values: dict[str, str], added: Inputs) -> Arguments:
     )
 
 
-def _declared(names: tuple[str, ...]) -> list[Parameter]:
+def _declare(names: tuple[str, ...]) -> list[Parameter]:
     return [Parameter(name=name) for name in names]

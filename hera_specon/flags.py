@@ -94,8 +94,8 @@ def _by_value(name: str, values: Distribution, written: Mapping[object, object])
 
 def _texts(values: Distribution) -> Iterable[str]:
     """Return each value as its text, none where they have no end."""
-    found = [value_text(value) for value in values.values() or ()]
-    return [*found, value_text(values.otherwise)] if found and isinstance(values, Conditional) else found
+    texts = [value_text(value) for value in values.values() or ()]
+    return [*texts, value_text(values.otherwise)] if texts and isinstance(values, Conditional) else texts
 
 
 def _words(name: str, written: object) -> tuple[str, ...]:

@@ -12,8 +12,10 @@ MINUTE = 60
 HOUR = 3600
 COUNTED_TOGETHER = 10
 """From here on a number of seconds is shown without its fraction."""
-_SPAN_IN_SECONDS, _SPAN_IN_MINUTES = 90, 5400
-"""Up to how many seconds a span is told in seconds, and in minutes."""
+_SPAN_IN_SECONDS = 90
+"""A span of at most so many seconds is shown in seconds."""
+_SPAN_IN_MINUTES = 5400
+"""A longer span of at most so many seconds is shown in minutes."""
 
 
 def seconds(value: float | None) -> str:

@@ -136,8 +136,8 @@ _KINDS: Final = (
 
 def run_warnings(manifest: Manifest, policies: Sequence[Policy[Any]]) -> list[str]:
     """Return a warning for each goal in ``manifest`` that none of ``policies`` uses; the policy it names is ignored."""
-    found = [warning for template in trial_templates(manifest) for warning in _warnings(_notes(template), policies)]
-    return list(dict.fromkeys(found))
+    warnings = [warning for template in trial_templates(manifest) for warning in _warnings(_notes(template), policies)]
+    return list(dict.fromkeys(warnings))
 
 
 def submission_warnings(manifest: Manifest) -> list[str]:
@@ -146,12 +146,12 @@ def submission_warnings(manifest: Manifest) -> list[str]:
     Raises:
         PolicyError: A template names no known policy.
     """
-    found: list[str] = []
+    warnings: list[str] = []
     for template in trial_templates(manifest):
         notes = _notes(template)
         named = notes.get(labels.ANNOTATION_POLICY)
-        found += _warnings(notes, [parse_policy(str(named))] if named else [])
-    return list(dict.fromkeys(found))
+        warnings += _warnings(notes, [parse_policy(str(named))] if named else [])
+    return list(dict.fromkeys(warnings))
 
 
 def named_policies(manifest: Manifest) -> list[str]:

@@ -49,7 +49,7 @@ Manifest = Mapping[str, Any]
 
 
 def trial_templates(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Yield the templates of trials, each of which has a container or a script."""
+    """Yield the templates of trials: those with a sweep's label and a container or a script."""
     for template in (manifest.get("spec") or {}).get("templates") or []:
         marks = (template.get("metadata") or {}).get("labels") or {}
         if LABEL_SWEEP in marks and (template.get("container") or template.get("script")):
@@ -70,8 +70,8 @@ def run_for_each(step: dict[str, Any], items: Sequence[Mapping[str, Any]]) -> No
 
 def program(template: Manifest) -> dict[str, Any]:
     """Return the container or script of a trial's template."""
-    found: dict[str, Any] = template.get("container") or template["script"]
-    return found
+    container: dict[str, Any] = template.get("container") or template["script"]
+    return container
 
 
 def variable(template: Manifest, name: str) -> str:

@@ -42,7 +42,7 @@ def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang
     Raises:
         SweepError: ``given`` is no mapping, or sets what the sweep sets.
     """
-    patch = {} if given is None else _parsed(given)
+    patch = {} if given is None else _parse_patch(given)
     ours: dict[str, Any] = {"terminationGracePeriodSeconds": grace, _GATES: []}
     check_distinct([*patch, *ours], "pod_spec_patch= sets what the sweep sets itself (the grace period by grace=)")
     helpers = {
@@ -80,7 +80,7 @@ def _with_helper(given: object, name: str) -> list[Any]:
     return [*patches, {"name": name, "resources": {"requests": {"cpu": HELPER_CPU, "memory": HELPER_MEMORY}}}]
 
 
-def _parsed(patch: str) -> Mapping[str, Any]:
+def _parse_patch(patch: str) -> Mapping[str, Any]:
     try:
         given = yaml.safe_load(patch)
     except yaml.YAMLError as error:

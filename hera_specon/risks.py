@@ -14,7 +14,7 @@ from hera_specon.manifest import Manifest, sweep_of, trial_templates
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRisk:
     """What was measured of a policy over simulated sweeps whose trials were all trained to their end, too.
 
     ``regret`` is how much worse the best model left was than the best of all, as a part of the gap between that and the
@@ -29,14 +29,14 @@ class Measured:
 
 
 _PAGE: Final = "docs/experiments/best-models.md"
-MEASURED: Final[Mapping[str, Measured]] = {
-    "promote:finish=best": Measured(480, 0.071, 0.005, _PAGE),
-    "promote:finish=fast": Measured(480, 0.148, 0.010, _PAGE),
+MEASURED: Final[Mapping[str, MeasuredRisk]] = {
+    "promote:finish=best": MeasuredRisk(480, 0.071, 0.005, _PAGE),
+    "promote:finish=fast": MeasuredRisk(480, 0.148, 0.010, _PAGE),
 }
 """By what the risk is of, such as ``promote:finish=best``. Only figures that were measured stand here."""
 
 
-def risks(policies: Iterable[Policy[Any]], measured: Mapping[str, Measured] = MEASURED) -> list[str]:
+def risks(policies: Iterable[Policy[Any]], measured: Mapping[str, MeasuredRisk] = MEASURED) -> list[str]:
     """Return a line for each of ``policies``, or part of one, that may end the trial which would become the best."""
     parts = (part for policy in policies for part in _parts(policy))
     named = dict.fromkeys(name for part in parts if (name := _ends_early(part)))
@@ -74,13 +74,13 @@ def rungs(policies: Iterable[Policy[Any]]) -> list[str]:
 
 def policies_in(specs: Sequence[object]) -> list[Policy[Any]]:
     """Return the policies of spec strings that were kept with a run, but for those that this version does not know."""
-    found: list[Policy[Any]] = []
+    policies: list[Policy[Any]] = []
     for spec in specs:
         try:
-            found.append(parse_policy(str(spec)))
+            policies.append(parse_policy(str(spec)))
         except PolicyError:
             continue
-    return found
+    return policies
 
 
 def _parts(policy: Policy[Any]) -> Iterator[Policy[Any]]:
@@ -98,7 +98,7 @@ def _ends_early(policy: Policy[Any]) -> str:
     return "optuna" if isinstance(policy, OptunaPruner) else ""
 
 
-def _line(name: str, found: Measured | None) -> str:
+def _line(name: str, found: MeasuredRisk | None) -> str:
     told = f"{name} ends trials early, and may end the one that would have become the best: "
     if found is None:
         return f"{told}how often is not measured. Of your own past sweeps `specon replay` tells it"

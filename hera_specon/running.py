@@ -11,11 +11,11 @@ from controllers.core.errors import SpeconError
 from controllers.core.objectives import missing_objectives
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult, TrialResult
-from hera_specon.cli.backend import chosen_policies, parsed, real_backend
+from hera_specon.cli.backend import chosen_policies, parse_spec, real_backend
 from hera_specon.cli.found_runs import found_record
 from hera_specon.display.console import OutlivingConsole
 from hera_specon.display.screens import LiveScreen, PlainScreen
-from hera_specon.records.comparison import labelled
+from hera_specon.records.comparison import label_results
 from hera_specon.records.flat import flat_rows
 from hera_specon.records.run_folder import newest_checkpoint, parts_of
 from hera_specon.report.page import REPORT_FILE, write_report
@@ -29,7 +29,7 @@ class NoModelError(SpeconError):
 
 
 @dataclass(frozen=True, slots=True)
-class SweepRun:
+class SweepOutcome:
     """A sweep that has run: ``results`` holds one result for each policy, ``folder`` what it left on this machine.
 
     ``folder`` is None for a sweep that ran in a cluster.
@@ -45,7 +45,7 @@ class SweepRun:
         Raises:
             NoModelError: none has a model, or there are several sweeps, each with a best of its own.
         """
-        ranked = self.results[-1].ranked() if self.results else {}
+        ranked = self.results[-1].ranking() if self.results else {}
         if len(ranked) != 1:
             which = (
                 f"each of the sweeps {', '.join(ranked)} has a best trial: see ranked()"
@@ -110,7 +110,7 @@ def run(
     workflow: "Workflow | Mapping[str, Any]",
     policy: Policy[Any] | str | Sequence[Policy[Any] | str] = (),
     **options: Unpack[RunOptions],
-) -> SweepRun:
+) -> SweepOutcome:
     """Run the sweep of ``workflow`` on this machine, once under each policy, as ``specon run`` does.
 
     Args:
@@ -133,7 +133,7 @@ def run(
     manifest: dict[str, Any] = json.loads(json.dumps(given, default=str))
     source = Path(str((manifest.get("metadata") or {}).get("generateName") or "workflow").rstrip("-"))
     asked = [policy] if isinstance(policy, str) or not isinstance(policy, Sequence) else list(policy)
-    policies = [parsed(backend.parse_policy, one, "policy") if isinstance(one, str) else one for one in asked]
+    policies = [parse_spec(backend.parse_policy, one, "policy") if isinstance(one, str) else one for one in asked]
     sizes = options.get("cpus_per_node")
     settings = LocalSettings(
         nodes=options.get("nodes") or (len(sizes) if isinstance(sizes, tuple) else LocalSettings.nodes),
@@ -154,10 +154,10 @@ def run(
         if done.lacking:
             screen.say(f"{done.lacking}; the same call sends the rest")
     done.conclude()
-    return SweepRun(done.folder, tuple(labelled(done.results, [str(one) for one in asked])))
+    return SweepOutcome(done.folder, tuple(label_results(done.results, [str(one) for one in asked])))
 
 
-def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri: str | None = None) -> SweepRun:
+def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri: str | None = None) -> SweepOutcome:
     """Return a sweep that has run.
 
     Args:
@@ -171,4 +171,4 @@ def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri
     uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or None
     record = found_record([run], Path(state_dir), uri)
     here = record.folder if record.folder != Path() else None
-    return SweepRun(here, tuple(record.results()))
+    return SweepOutcome(here, tuple(record.results()))

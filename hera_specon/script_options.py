@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _RATE: Final = re.compile(r"lr|.*learning.?rate|.*weight.?decay|alpha|.*step.?size")
-"""Names of numbers of which each power of ten is as likely as another."""
+"""Names of numbers that are as likely in one power of ten as in another."""
 _SIZE: Final = re.compile(r".*(hidden|width|units|dim|layers|depth|batch)")
 """Names of whole numbers that people try by doubling."""
 _MOST_SUGGESTED: Final = 3
@@ -28,14 +28,14 @@ class ScriptOption:
 def options_of(file: Path) -> dict[str, ScriptOption]:
     """Return how the source in ``file`` reads its options, by their names; none where it cannot be read."""
     tree = _tree(file)
-    found: dict[str, ScriptOption] = {}
+    options: dict[str, ScriptOption] = {}
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Call) and _name(node.func) == "add_argument" and isinstance(node.func, ast.Attribute):
             settings = {one.arg: one.value for one in node.keywords}
             type_, action = (_name(settings[key]) if key in settings else "" for key in ("type", "action"))
             option = ScriptOption(type_, action, _number(settings.get("default")))
-            found |= {name: option for word in node.args if (name := _name(word)).startswith("-")}
-    return found
+            options |= {name: option for word in node.args if (name := _name(word)).startswith("-")}
+    return options
 
 
 def unknown_options(file: Path, names: Iterable[str]) -> Iterator[str]:
@@ -78,11 +78,11 @@ def truth_flags(file: Path, names: Iterable[str]) -> dict[str, str | Mapping[boo
 def suggested_assignments(file: Path) -> tuple[str, ...]:
     """Return assignments that would sweep the script in ``file``: by its own options, else as an example."""
     options = {name.removeprefix("--"): how for name, how in options_of(file).items() if name.startswith("--")}
-    found = [told for name, how in options.items() if (told := _suggested(name, how))]
-    return tuple(found[:_MOST_SUGGESTED]) or _EXAMPLE
+    suggestions = [told for name, how in options.items() if (told := _suggest(name, how))]
+    return tuple(suggestions[:_MOST_SUGGESTED]) or _EXAMPLE
 
 
-def _suggested(name: str, how: ScriptOption) -> str:
+def _suggest(name: str, how: ScriptOption) -> str:
     default = how.default
     if default is None or default <= 0:
         return ""

@@ -357,7 +357,7 @@ def points(space: Space, search: str, trials: int | None, seed: int) -> tuple[Po
     if search == "grid":
         return _grid(space, trials)
     if search == "random":
-        return _drawn(space, trials, seed)
+        return _draw(space, trials, seed)
     problem = f"search= is 'random', 'grid', tpe(), cmaes() or sampler(...), not {search!r}"
     raise SweepError(problem)
 
@@ -376,14 +376,14 @@ def check_amounts(trials: int | None, seed: int) -> None:
         raise SweepError(problem)
 
 
-def _drawn(space: Space, trials: int | None, seed: int) -> tuple[Point, ...]:
+def _draw(space: Space, trials: int | None, seed: int) -> tuple[Point, ...]:
     if trials is None:
         problem = "search='random' needs trials=, the number of points to draw"
         raise SweepError(problem)
     # One stream per hyperparameter: neither order nor the other names change what is drawn.
     chances = {name: Random(f"{seed}:{name}") for name in space}  # noqa: S311 - repeatable, guards no secret
     drawn = ({name: space[name].draw(chances[name]) for name in space} for _ in range(trials))
-    return tuple(_settled(space, point) for point in drawn)
+    return tuple(_settle(space, point) for point in drawn)
 
 
 def grid_size(space: Space) -> int | None:
@@ -398,7 +398,7 @@ def _count(values: Sequence[Value]) -> int:
     return len(values) if not isinstance(values, range) else (values.stop - values.start - 1) // values.step + 1
 
 
-def _settled(space: Space, point: Point) -> Point:
+def _settle(space: Space, point: Point) -> Point:
     """Return ``point`` with what a hyperparameter is where it does not matter."""
     for name, distribution in space.items():
         if isinstance(distribution, Conditional) and not distribution.holds(point):
@@ -418,7 +418,7 @@ def _grid(space: Space, trials: int | None) -> tuple[Point, ...]:
     if size > MOST_POINTS:
         problem = f"the grid has {size} points, more than the {MOST_POINTS} that a sweep may have"
         raise SpaceError(problem)
-    found = [_settled(space, dict(zip(space, values, strict=True))) for values in product(*axes)]
+    found = [_settle(space, dict(zip(space, values, strict=True))) for values in product(*axes)]
     # Where a hyperparameter does not matter, all its values make the same trial.
     different = tuple({json.dumps(point): point for point in found}.values())
     if trials is not None and len(different) > trials:

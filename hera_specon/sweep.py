@@ -195,7 +195,7 @@ class _SweepTemplates(SweepTemplateBase):
         workers_range(self.workers)
         own_paths(self.own_folder)
         if self.policy is not None:
-            check_served(self.policy, self._asked())
+            check_served(self.policy, self._goal_settings())
         self._policy()
         check_custom_resources(self.resources)
         if unknown := sorted((self.flags or {}).keys() - self.space.keys()):
@@ -216,7 +216,7 @@ class _SweepTemplates(SweepTemplateBase):
         return FanOut(name, trials, delays, added, self.parallelism, self._goals(len(trials)).inputs)
 
     def _policy(self) -> str | None:
-        """Return the spec string of the policy, the pruner's part first; None where whoever runs the sweep chooses."""
+        """Return the spec string of the policy, the pruner's part first; None leaves the choice to the user."""
         policy = None if self.policy is None else policy_text(self.policy)
         if self.pruner is None:
             return policy
@@ -235,9 +235,9 @@ class _SweepTemplates(SweepTemplateBase):
         return search_text(self.search, self.space, self.trials, self.seed)
 
     def _goals(self, trials: int) -> SweepGoals:
-        return sweep_goals(self._asked(), trials, self.seed)
+        return sweep_goals(self._goal_settings(), trials, self.seed)
 
-    def _asked(self) -> dict[str, Goal | None]:
+    def _goal_settings(self) -> dict[str, Goal | None]:
         return {"deadline": self.deadline, "target": self.target, "seconds_per_step": self.seconds_per_step}
 
 
@@ -261,7 +261,7 @@ class Sweep(_SweepTemplates, Container):
         trials: Number of trials. A grid needs none; given one, it may not be larger.
         seed: Draws the same trials again, whatever the order of ``space``.
         policy: What moves trials and shares out CPU: a policy, several stacked, or a spec string. None leaves the
-            choice to whoever runs the sweep.
+            choice to the user who runs the sweep.
         pruner: A pruner of Optuna's, such as ``optuna.pruners.MedianPruner()``, that ends trials early beside the
             policy. ``promote``, a policy of ours, pauses them instead.
         arrivals: ``every(50)`` or ``at_random(within=300)`` seconds; by default all trials come at once.
@@ -342,7 +342,7 @@ class FunctionSweep(_SweepTemplates, Script):
         return super().__call__(*args, **kwargs) if open_blocks() else self.source(*args, **kwargs)
 
 
-DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them anew"
+DESCRIPTION: Final = "uid of the workflow whose trials are to go on here; empty to start them from nothing"
 
 
 def let_continue(workflow: Workflow) -> None:

@@ -165,7 +165,7 @@ def node_rows(snapshot: Snapshot) -> list[NodeRow]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class TrialCounts:
     """How many trials of a sweep stand where; ``total`` counts those not yet submitted too."""
 
     total: int
@@ -182,10 +182,10 @@ class Tally:
         return self.succeeded + self.stopped + self.failed
 
 
-def tally(snapshot: Snapshot, total: int) -> Tally:
+def tally(snapshot: Snapshot, total: int) -> TrialCounts:
     """Count the trials of ``snapshot`` by phase."""
     phases = [trial.phase for trial in snapshot.trials]
-    return Tally(
+    return TrialCounts(
         total=max(total, len(phases)),
         running=phases.count(Phase.RUNNING),
         moving=phases.count(Phase.MOVING),
@@ -197,7 +197,7 @@ def tally(snapshot: Snapshot, total: int) -> Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TrialProcesses:
     """Where a trial runs on this machine: the first process of each worker, and the working folder of its own."""
 
     pids: tuple[int, ...] = ()
@@ -210,8 +210,8 @@ class SweepState:
 
     ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered`` says
     who acts on it. ``missing`` says what could not be learnt and why, ``warnings`` what is wrong with it. ``forecast``
-    is what whoever steers it foresaw last. ``places`` tells where trials run, on this machine. Times of ``snapshot``
-    and ``forecast`` are seconds since the sweep began.
+    is the last one of the controller that steers it. ``places`` tells where trials run, on this machine. Times of
+    ``snapshot`` and ``forecast`` are seconds since the sweep began.
     """
 
     name: str
@@ -227,10 +227,10 @@ class SweepState:
     forecast: Forecast | None = None
     over: bool = False
     warnings: tuple[str, ...] = ()
-    places: Mapping[TrialId, Place] = field(default_factory=dict)
+    places: Mapping[TrialId, TrialProcesses] = field(default_factory=dict)
 
     @property
-    def counted(self) -> Tally:
+    def counted(self) -> TrialCounts:
         """How many trials stand where."""
         return tally(self.snapshot, self.total)
 
@@ -245,7 +245,7 @@ class SweepState:
     def rows(self) -> list[TrialRow]:
         """A line for each trial."""
         rows = trial_rows(self.snapshot, self.assessments, self.reasons, self.forecast)
-        places = [self.places.get(row.id, Place()) for row in rows]
+        places = [self.places.get(row.id, TrialProcesses()) for row in rows]
         return [replace(row, pids=at.pids, folder=at.folder) for row, at in zip(rows, places, strict=True)]
 
 

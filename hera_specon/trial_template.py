@@ -28,7 +28,7 @@ from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
-from controllers.core.word_script import wrapped
+from controllers.core.word_script import wrap
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
 from hera_specon.devices import device_problems, tolerations
@@ -176,7 +176,7 @@ def _pass_hyperparameters(program: Container, settings: TrialSettings) -> None:
             lines.append(passed.line(variable))
     program.args = args
     if lines:
-        program.command = wrapped(program.command or [], lines)
+        program.command = wrap(program.command or [], lines)
 
 
 def _names_cpu(given: ResourceRequirements | None) -> bool:
@@ -245,7 +245,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
     }
     if settings.workers.most > 1:
         notes[labels.ANNOTATION_WORKERS] = str(settings.workers.most)
-        # Whoever opens the gates of a gang writes both anew.
+        # The controller that opens the gates of a gang writes both again.
         notes[labels.ANNOTATION_WORLD_SIZE] = placeholder(labels.INPUT_WORKERS)
         notes[labels.ANNOTATION_ATTEMPT] = f"{{{{workflow.uid}}}}.{placeholder(labels.INPUT_ATTEMPT)}"
     if settings.workers.least < settings.workers.most:
@@ -342,7 +342,7 @@ def _run_context(tags: Mapping[str, Any]) -> str:
 def expected_moves(policy: str | None) -> int:
     """Return how many moves a trial needs room for under ``policy``, the spec string of a policy.
 
-    For None, whoever runs the sweep chooses the policy: the greatest number that a policy with a limit declares.
+    For None, the user who runs the sweep chooses the policy: the greatest number that a policy with a limit declares.
     """
     if policy is None:
         return max(known.most_moves or 0 for known in POLICIES.values())

@@ -23,25 +23,25 @@ def trial_values(manifest: Manifest, sweep: str) -> dict[str, Inputs]:
     """Return the hyperparameters of each trial of ``sweep`` by its number; none where a search finds them later."""
     templates = (manifest.get("spec") or {}).get("templates") or []
     starts: Mapping[str, Any] = next((one for one in templates if one.get("name") == sweep), {})
-    found: dict[str, Inputs] = {}
+    inputs_of: dict[str, Inputs] = {}
     for step in (step for group in starts.get("steps") or [] for step in group):
-        found |= dict(_trials(step))
-    return found
+        inputs_of |= dict(_trials(step))
+    return inputs_of
 
 
 def options(manifest: Manifest, trial: Manifest) -> dict[str, set[str]]:
     """Return the texts that each hyperparameter of the template ``trial`` may have, as far as they are known."""
-    found: dict[str, set[str]] = {}
+    texts_of: dict[str, set[str]] = {}
     for values in trial_values(manifest, sweep_of(trial)).values():
         for name, text in values.items():
-            found.setdefault(name, set()).add(text)
+            texts_of.setdefault(name, set()).add(text)
     written = (trial["metadata"].get("annotations") or {}).get(labels.ANNOTATION_SEARCH)
     if written is None:
-        return found
+        return texts_of
     try:
         space = read_search(str(written)).space
     except SearchError:
-        return found
+        return texts_of
     texts = {one.name: one.domain.options for one in space if isinstance(one.domain, Options)}
     return {input_name(name): {value_text(value) for value in values} for name, values in texts.items()}
 

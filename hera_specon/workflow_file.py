@@ -19,6 +19,7 @@ from hera.workflows import Workflow
 from hera_specon.errors import NoWorkflowError, SweepError, WorkflowFileError
 from hera_specon.manifest import check_document, sweeps_of
 from hera_specon.own_output import printing_to_stderr
+from hera_specon.shared_names import why_not_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,8 @@ def _from_python(path: Path) -> dict[str, Any]:
             loader.exec_module(module)
         workflow = vars(module).get("w")
         if not isinstance(workflow, Workflow):
-            found = "w is missing" if workflow is None else f"w is a {type(workflow).__name__}"
-            problem = f"defines no Workflow named w ({found})"
+            what_is_there = "w is missing" if workflow is None else f"w is a {type(workflow).__name__}"
+            problem = f"defines no Workflow named w ({what_is_there})"
             raise NoWorkflowError(path, problem)
         # Building the manifest runs code of the file too, and may import.
         with printing_to_stderr(), _naming_the_line(path):
@@ -124,6 +125,8 @@ def _naming_the_line(path: Path) -> Iterator[None]:
         yield
     except (Exception, SystemExit) as error:
         problem, here = f"{type(error).__name__}: {error}", path.resolve()
+        if isinstance(error, ImportError) and (told := why_not_found(error, path, [here.parent, Path.cwd()])):
+            problem = f"{problem} ({told})"
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == here]
         line = error.lineno if isinstance(error, SyntaxError) and error.lineno is not None else (lines or [None])[-1]

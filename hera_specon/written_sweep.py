@@ -58,7 +58,7 @@ class WrittenSweep:
         settings = "".join(f"        {line}\n" for line in self._settings())
         return (
             f"{head}from hera.workflows import Workflow\n\n"
-            f"from hera_specon import {', '.join(sorted(self._imported()))}\n\n"
+            f"from hera_specon import {', '.join(sorted(self._imports()))}\n\n"
             f'with Workflow(generate_name="{self.name}-", entrypoint="{self.name}") as w:\n'
             f"    Sweep(\n{settings}    )\n"
         )
@@ -68,7 +68,7 @@ class WrittenSweep:
         values = {**self.fixed, **point}
         texts = {name: value_text(value) for name, value in values.items()}
         arguments = [word for name in self.passed for word in self._arguments(name, values[name])]
-        return [*(_filled(word, texts) for word in self.command), *arguments]
+        return [*(_fill(word, texts) for word in self.command), *arguments]
 
     @property
     def passed(self) -> tuple[str, ...]:
@@ -94,15 +94,15 @@ class WrittenSweep:
         """Yield the lines between the brackets of ``Sweep(...)``."""
         fixed = {name: value_text(value) for name, value in self.fixed.items()}
         places = {name: self._place(name) for name in self.space}
-        words = [_filled(word, fixed | places) for word in self.command]
+        words = [_fill(word, fixed | places) for word in self.command]
         args = [word for name in self.passed if name in fixed for word in self._arguments(name, self.fixed[name])]
-        yield f"name={_quoted(self.name)},"
-        yield f"image={_quoted(_IMAGE)},  # on a cluster: an image that has the program and all it needs"
-        yield from _listed("command", words)
+        yield f"name={_quote(self.name)},"
+        yield f"image={_quote(_IMAGE)},  # on a cluster: an image that has the program and all it needs"
+        yield from _list_words("command", words)
         if args:
-            yield from _listed("args", args)
+            yield from _list_words("args", args)
         yield "space={"
-        yield from (f"    {_quoted(name)}: {code_of(values)}," for name, values in self.space.items())
+        yield from (f"    {_quote(name)}: {code_of(values)}," for name, values in self.space.items())
         yield "},"
         yield from self._flags()
         if self.search != "random":
@@ -110,7 +110,7 @@ class WrittenSweep:
         if self.trials is not None:
             yield f"trials={self.trials},"
         yield f"seed={self.seed},"
-        yield f"objective={self.objective.direction.value}({_quoted(self.objective.metric)}),"
+        yield f"objective={self.objective.direction.value}({_quote(self.objective.metric)}),"
 
     def _flags(self) -> Iterator[str]:
         """Yield the line that says how hyperparameters are passed that are not passed as ``--name=value``."""
@@ -119,10 +119,10 @@ class WrittenSweep:
         for name, form in self.flags.items():
             if name in self.passed and name in self.space:
                 why = ""
-                words = [] if isinstance(form, str) else [f"{value}: {_quoted(word)}" for value, word in form.items()]
-                forms[name] = _quoted(form) if isinstance(form, str) else f"{{{', '.join(words)}}}"
+                words = [] if isinstance(form, str) else [f"{value}: {_quote(word)}" for value, word in form.items()]
+                forms[name] = _quote(form) if isinstance(form, str) else f"{{{', '.join(words)}}}"
         if forms:
-            yield f"flags={{{', '.join(f'{_quoted(name)}: {form}' for name, form in forms.items())}}},{why}"
+            yield f"flags={{{', '.join(f'{_quote(name)}: {form}' for name, form in forms.items())}}},{why}"
 
     def _place(self, name: str) -> str:
         """Return what stands in a command for the value of a hyperparameter."""
@@ -133,10 +133,10 @@ class WrittenSweep:
     @property
     def _search_code(self) -> str:
         if self.search in BEFOREHAND:
-            return _quoted(self.search)
-        return SEARCHES.get(self.search, f"sampler({_quoted(self.search)})")
+            return _quote(self.search)
+        return SEARCHES.get(self.search, f"sampler({_quote(self.search)})")
 
-    def _imported(self) -> set[str]:
+    def _imports(self) -> set[str]:
         code = [code_of(values) for values in self.space.values()]
         search = [] if self.search in BEFOREHAND else [self._search_code]
         return {"Sweep", self.objective.direction.value, *(one.partition("(")[0] for one in [*code, *search])}
@@ -157,14 +157,14 @@ def code_of(values: Distribution) -> str:
             raise NotImplementedError(repr(values))
 
 
-def _filled(word: str, values: Mapping[str, str]) -> str:
+def _fill(word: str, values: Mapping[str, str]) -> str:
     """Return ``word`` with each ``{name}`` replaced by the value of that name; other braces stay."""
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), word)
 
 
-def _listed(name: str, words: Sequence[str]) -> Iterator[str]:
+def _list_words(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield ``name=[...],`` on one line, or on several where it is long."""
-    quoted = [_quoted(word) for word in words]
+    quoted = [_quote(word) for word in words]
     line = f"{name}=[{', '.join(quoted)}],"
     if len(line) <= _LONGEST_LINE:
         yield line
@@ -175,9 +175,9 @@ def _listed(name: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def _literal(value: Value) -> str:
-    return _quoted(value) if isinstance(value, str) else repr(value)
+    return _quote(value) if isinstance(value, str) else repr(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return ``text`` as a literal of Python, in double quotes."""
     return json.dumps(text, ensure_ascii=False)

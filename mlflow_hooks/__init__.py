@@ -6,7 +6,7 @@ Importing this package imports neither a training framework nor MLflow.
 from mlflow_hooks.delivery import deliver_leftovers
 from mlflow_hooks.errors import BadEnvironmentError, GangError, HookError, SecondTrialError, StateMismatchError
 from mlflow_hooks.interruption import MigrationExit, PeersLostExit
-from mlflow_hooks.session import Trial, trial
+from mlflow_hooks.session import TrialSession, trial
 from mlflow_hooks.states import State
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "SecondTrialError",
     "State",
     "StateMismatchError",
-    "Trial",
+    "TrialSession",
     "deliver_leftovers",
     "trial",
 ]

@@ -12,7 +12,7 @@ def batch_indices(n: int, batch_size: int, seed: int, step: int) -> "npt.NDArray
     """Return the rows of minibatch ``step`` (0-based, counted over all epochs).
 
     A pure function of its arguments: each epoch is a fresh permutation of ``range(n)`` cut into
-    batches, the last of which may be short.
+    batches. The last batch may be short.
 
     Args:
         n: rows in the data set.

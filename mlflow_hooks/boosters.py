@@ -14,7 +14,7 @@ class BoosterState:
 
     Attributes:
         booster: what ``save`` writes, as soon as there is one.
-        path: the model that earlier attempts made, if there is one: whoever begins the training passes it on.
+        path: the model that earlier attempts made, if there is one: the code that begins the training passes it on.
     """
 
     def __init__(self, file: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.errors import GangError
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 from mlflow_hooks.torch_gang import torch_gang
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _MANTISSA: Final = 52
 
 
 def data_parallel(
-    trial: Trial,
+    trial: TrialSession,
     model: "Module",
     *,
     rows: int,
@@ -68,7 +68,7 @@ class DataParallel:
     """One model, trained by all workers of a trial. Made by ``data_parallel()``."""
 
     def __init__(
-        self, trial: Trial, model: "Module", batch: Callable[[int], "npt.NDArray[np.int64]"], seed: int
+        self, trial: TrialSession, model: "Module", batch: Callable[[int], "npt.NDArray[np.int64]"], seed: int
     ) -> None:
         self._trial = trial
         self._gang = trial.gang
@@ -118,7 +118,7 @@ class Weighted(DataParallel):
     """By DistributedDataParallel; each worker's loss counts as much as its part of the batch."""
 
     def __init__(
-        self, trial: Trial, model: "Module", batch: Callable[[int], "npt.NDArray[np.int64]"], seed: int
+        self, trial: TrialSession, model: "Module", batch: Callable[[int], "npt.NDArray[np.int64]"], seed: int
     ) -> None:
         super().__init__(trial, model, batch, seed)
         self._checked = trial.gang.workers_max == 1
@@ -152,7 +152,7 @@ class Exact(DataParallel):
     """By as many parts of each batch as there may be workers, added up so that their grouping does not matter."""
 
     def __init__(
-        self, trial: Trial, model: "Module", batch: Callable[[int], "npt.NDArray[np.int64]"], seed: int
+        self, trial: TrialSession, model: "Module", batch: Callable[[int], "npt.NDArray[np.int64]"], seed: int
     ) -> None:
         super().__init__(trial, model, batch, seed)
         if trial.gang.workers > 1:

@@ -175,7 +175,8 @@ def sending_wanted() -> bool:
 def deliver_leftovers(folder: Path, *, deadline_s: float) -> int:
     """Send what a trial that is not running any more left unsent, and how it ended.
 
-    For whoever ran the trial; MLflow is where ``MLFLOW_TRACKING_URI`` says, and without that nothing is sent.
+    The process that ran the trial calls it. MLflow is where ``MLFLOW_TRACKING_URI`` says, and without that nothing is
+    sent.
 
     Args:
         folder: the trial's state folder, ``$SPECON_STATE_ROOT/<trial id>``.

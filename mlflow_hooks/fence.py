@@ -25,7 +25,7 @@ _LOOK_AGAIN_S: Final = 0.005
 class Fence:
     """The claim of one attempt to write.
 
-    Nobody waits longer than a moment for a lock, and only once: whoever holds it for longer was stopped in the middle.
+    An attempt waits a moment for a lock, and only once: a process that holds it for longer was stopped in the middle.
     A file system without locks, or without room for the name, is used without.
 
     Args:
@@ -95,7 +95,7 @@ class Fence:
                 held = True
             except BlockingIOError:
                 if time.monotonic() > give_up:
-                    self._patience_s = 0.0  # whoever was stopped may stay so for hours
+                    self._patience_s = 0.0  # a process that was stopped may stay so for hours
                     break
                 time.sleep(_LOOK_AGAIN_S)
             except OSError:

@@ -1,6 +1,6 @@
 """The workers that train one trial together: which of them this is, how they meet, what they agree on after a step.
 
-Nothing here knows a framework. Whoever trains lends a ``Group``, which adds numbers up over all workers.
+Nothing here knows a framework. The framework's adapter lends a ``Group``, which adds numbers up over all workers.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mlflow_hooks.errors import GangError
 from mlflow_hooks.interruption import MigrationExit
-from mlflow_hooks.settings import Settings
+from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import report, write_whole
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Gang:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AttemptSettings,
         asked: Callable[[], bool],
         cpu_seconds: Callable[[], float],
         cpu_wait: Callable[[], float | None],

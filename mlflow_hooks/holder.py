@@ -11,7 +11,7 @@ from typing import Any, Final
 _FILE: Final = "holder.json"
 _MOST_BYTES: Final = 4096
 _PATIENCE_S: Final = 0.2
-"""How long whoever has just locked the file may take to write its name."""
+"""How long a process that has just locked the file may take to write its name."""
 _LOOK_AGAIN_S: Final = 0.02
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from transformers import TrainerCallback
 
 from mlflow_hooks.errors import StateMismatchError
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 
 if TYPE_CHECKING:
     from transformers import TrainerControl, TrainerState, TrainingArguments
@@ -66,7 +66,7 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
         trial: the trial, inside its ``with`` block.
     """
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: TrialSession) -> None:
         self._trial = trial
         self._state = HuggingFaceState()
         self._complete = False  # whether all that belongs to the step has happened once the Trainer saves

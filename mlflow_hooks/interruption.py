@@ -117,7 +117,7 @@ class StopRequest:
 
     Attributes:
         asked: the request came, and it is for us to leave.
-        heard: the request came, whoever answers it.
+        heard: the request came, for us or for another process.
     """
 
     def __init__(self) -> None:
@@ -141,13 +141,13 @@ class StopRequest:
             signal.signal(signal.SIGTERM, _Handler(self, theirs))
 
     def let_go(self) -> None:
-        """Give SIGTERM back to whoever had it."""
+        """Give SIGTERM back to the handler that had it."""
         if callable(self._before) or isinstance(self._before, signal.Handlers):
             signal.signal(signal.SIGTERM, self._before)
 
 
 class _Handler:
-    """What SIGTERM calls: it takes note, and passes on to whoever had taken the signal over."""
+    """What SIGTERM calls: it takes note, and passes on to the handler that had taken the signal over."""
 
     def __init__(self, request: StopRequest, theirs: Callable[[int, FrameType | None], object] | None = None) -> None:
         self._request = request
@@ -162,7 +162,7 @@ class _Handler:
         elif ours:
             self._request.asked = True
         else:
-            # A child that was forked: whoever ends it means it, and has no trial.
+            # A child that was forked: a signal that ends it is meant for it, and it has no trial.
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 

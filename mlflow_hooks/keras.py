@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlflow_hooks.batches import batch_indices, batches_per_epoch
 from mlflow_hooks.errors import StateMismatchError
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 from mlflow_hooks.states import load_random_states, random_states, save_random_states
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class TrialCallback:
         trial: the trial, inside its ``with`` block.
     """
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: TrialSession) -> None:
         self._trial = trial
         self._params: Mapping[str, Any] = {}
         self._model: Any = None
@@ -169,7 +169,7 @@ class TrialCallback:
         self._trial.finish_training()
 
 
-def shuffled(trial: Trial, x: Any, y: Any, *, batch_size: int, seed: int) -> Any:  # noqa: ANN401 - arrays in, a Keras data set out
+def shuffled(trial: TrialSession, x: Any, y: Any, *, batch_size: int, seed: int) -> Any:  # noqa: ANN401 - arrays in, a Keras data set out
     """Return ``x`` and ``y`` as a data set for ``fit`` whose every epoch is shuffled again and can be resumed.
 
     Args:

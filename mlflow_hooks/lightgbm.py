@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from mlflow_hooks.boosters import BoosterState
 from mlflow_hooks.errors import StateMismatchError
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 
 if TYPE_CHECKING:
     from lightgbm.callback import CallbackEnv
@@ -43,7 +43,7 @@ class TrialCallback:
         MigrationExit: the attempt was asked to leave before it trained at all.
     """
 
-    def __init__(self, trial: Trial, rounds: int) -> None:
+    def __init__(self, trial: TrialSession, rounds: int) -> None:
         self.order = _BEFORE_EARLY_STOPPING
         self.before_iteration = False
         self._trial = trial

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.pytorch import TorchState
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 
 if TYPE_CHECKING:
     from lightning.pytorch import Trainer
@@ -77,7 +77,7 @@ class TrialCallback(_Callback):  # type: ignore[misc]  # which of two packages i
         trial: the trial, inside its ``with`` block.
     """
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: TrialSession) -> None:
         super().__init__()
         self._trial = trial
         self._state = LightningState()

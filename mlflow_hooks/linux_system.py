@@ -15,7 +15,7 @@ _SIOCGIFADDR: Final = 0x8915
 _IFREQ: Final = "256s"
 
 
-def started(pid: int) -> int | None:
+def start_time(pid: int) -> int | None:
     """Return when a process began, in clock ticks since boot; None if it is gone."""
     fields = _fields(pid)
     return int(fields[_STARTED]) if fields else None

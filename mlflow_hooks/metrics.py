@@ -11,7 +11,11 @@ from mlflow_hooks.journal import MOST_STEP, Journal, Point
 from mlflow_hooks.state_folder import report, sendable
 
 CPU_EVERY_S: Final = 0.25
-"""CPU seconds go with an objective at most this often: faster steps would only fill MLflow."""
+"""CPU seconds go with an objective at most this often at first: faster steps would only fill MLflow."""
+CPU_LATER_S: Final = 1.0
+_CPU_PART: Final = 0.05
+"""As a trial grows older they come less often, after this part of its age, until it is ``CPU_LATER_S``: by then it is
+known what a step costs."""
 
 
 class Metrics:
@@ -31,6 +35,7 @@ class Metrics:
         self._wait_base = journal.latest.get(contract.METRIC_CPU_WAIT, 0.0)
         self.others_cpu_s = self.others_wait_s = 0.0
         self._cpu_at = -math.inf
+        self._began_at = time.monotonic()
         self._refused: set[str] = set()
         # These come only now and then.
         self._to_continue = journal.stride.keys() - {contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT}
@@ -50,7 +55,8 @@ class Metrics:
             objective = fresh[self._objective]
             extra: dict[str, float] = {}
             now = time.monotonic()
-            if now >= self._cpu_at + CPU_EVERY_S and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
+            pause = min(max(CPU_EVERY_S, _CPU_PART * (now - self._began_at)), CPU_LATER_S)
+            if now >= self._cpu_at + pause and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
                 self._cpu_at = now
                 extra |= self._cpu_use()
             if math.isfinite(objective) and self._is_first(contract.METRIC_OBJECTIVE_FIRST):

@@ -1,7 +1,7 @@
 """An attempt trains its trial once: in one process, in one ``with trial()``, up to one last step.
 
-Whoever came second would go on from the first one's last checkpoint. It would train nothing, with the weights of the
-first, and what it logs would count as logged already. So it hears of that before it trains.
+A second one would go on from the first one's last checkpoint. It would train nothing, with the weights of the first,
+and what it logs would count as logged already. So it hears of that before it trains.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 from mlflow_hooks.errors import SecondTrialError
 from mlflow_hooks.holder import Holder
 from mlflow_hooks.interruption import OWNER, MigrationExit, PeersLostExit
-from mlflow_hooks.settings import Settings
+from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import report
 
 _ADVICE: Final = (
@@ -43,7 +43,7 @@ class Block:
         PeersLostExit: the block before has lost other workers.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AttemptSettings) -> None:
         self._pid = os.getpid()
         self._trial = settings.trial_id
         self._owner = settings.folder / OWNER
@@ -161,7 +161,7 @@ class Block:
         if self._holder:
             self._holder.give_back(trained=self._used and self._stage is _Stage.DONE)
 
-    def _make_way(self, settings: Settings) -> None:
+    def _make_way(self, settings: AttemptSettings) -> None:
         """Let another block of the same trial begin in this process.
 
         Raises:

@@ -14,7 +14,7 @@ _PER_SECOND: Final = 100
 _known: Final[dict[int, psutil.Process]] = {}
 
 
-def started(pid: int) -> int | None:
+def start_time(pid: int) -> int | None:
     """Return when a process began, in hundredths of a second since 1970; None if it is gone.
 
     Within a process it stays the same, whatever happens to the clock. Where the clock was set by more than a second,

@@ -1,4 +1,4 @@
-"""Which process trains a trial, written where whoever runs it can read it: whom to ask to leave, and whether it left.
+"""Which process trains a trial, written where its controller can read it: whom to ask to leave, and whether it left.
 
 A program may stand behind others: a shell, ``torchrun``, ``accelerate``, a pipe into ``tee``. A signal to the first of
 these does not reach it, and the exit code of the first is not its own.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mlflow_hooks.state_folder import write_whole
-from mlflow_hooks.system import started
+from mlflow_hooks.system import start_time
 
 TRAINING: Final = "training"
 """It trains, or ended without having come to the end of its training."""
@@ -26,8 +26,8 @@ _MOST_WORKERS: Final = 256
 class Presence:
     """A process that trains, or trained, a trial as one of its workers.
 
-    ``pid`` is its number in its own namespace. ``started`` tells when it began, and thereby tells it from any other
-    process that has that number (``system.started``). ``doing`` is ``training`` or ``left``.
+    ``pid`` is its number in its own namespace. ``started`` tells when it began, and so tells it from any other process
+    that has that number (``system.start_time``). ``doing`` is ``training`` or ``left``.
     """
 
     attempt: str
@@ -50,7 +50,7 @@ class Announcement:
 
     def __init__(self, folder: Path, attempt: str, rank: int) -> None:
         self._path = folder / _name(rank)
-        self._me = Presence(attempt, rank, os.getpid(), started(os.getpid()) or 0, TRAINING)
+        self._me = Presence(attempt, rank, os.getpid(), start_time(os.getpid()) or 0, TRAINING)
 
     def training(self) -> None:
         """Say that this process trains."""

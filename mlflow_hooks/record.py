@@ -9,7 +9,7 @@ from mlflow_hooks.interruption import Ownership, leave_beside
 from mlflow_hooks.journal import Journal
 from mlflow_hooks.metrics import Metrics
 from mlflow_hooks.sender import Sender
-from mlflow_hooks.settings import Settings
+from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import (
     Ending,
     Identity,
@@ -33,7 +33,7 @@ class Record:
         saving: the tracked states and their checkpoints.
     """
 
-    def __init__(self, settings: Settings, owner: Ownership, checkpoint_every_s: float) -> None:
+    def __init__(self, settings: AttemptSettings, owner: Ownership, checkpoint_every_s: float) -> None:
         self._folder = settings.folder
         self._identity = Identity.of(settings)
         self._owner = owner

@@ -17,7 +17,7 @@ from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
 from mlflow_hooks.sender import short_timeouts
-from mlflow_hooks.settings import Settings, read_settings
+from mlflow_hooks.settings import AttemptSettings, read_settings
 from mlflow_hooks.state_folder import report
 from mlflow_hooks.states import State
 from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
@@ -36,7 +36,7 @@ def trial(
     *,
     checkpoint_every_s: float = 10.0,
     flush_s: float = 10.0,
-) -> "Trial":
+) -> "TrialSession":
     """Make this script one attempt of a trial, to be used in a ``with`` statement.
 
     All arguments but ``checkpoint_every_s`` are defaults: what a sweep sets in the environment wins.
@@ -60,10 +60,10 @@ def trial(
         if not seconds >= 0:
             message = f"{name} must be 0 or more seconds, not {seconds!r}"
             raise BadEnvironmentError(message)
-    return Trial(read_settings(params, objective, direction, flush_s), checkpoint_every_s)
+    return TrialSession(read_settings(params, objective, direction, flush_s), checkpoint_every_s)
 
 
-class Trial:
+class TrialSession:
     """One attempt of a trial. Made by ``trial()``; alive from the start of its ``with`` block.
 
     Attributes:
@@ -75,7 +75,7 @@ class Trial:
         step: the step that ``log`` speaks of by itself.
     """
 
-    def __init__(self, settings: Settings, checkpoint_every_s: float) -> None:
+    def __init__(self, settings: AttemptSettings, checkpoint_every_s: float) -> None:
         self.settings = settings
         self.params = settings.params
         self.objective = settings.objective
@@ -97,7 +97,7 @@ class Trial:
         else:
             self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds, WaitMeter().seconds)
             step = self.gang.follow()
-            self._owner.held()  # rank 0 has claimed the folder for all: whoever comes after that replaces them
+            self._owner.held()  # rank 0 has claimed the folder for all: an attempt that comes after that replaces them
             with self._leaving_where_a_disk_stutters():
                 self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
         self.step = self.next_step = self._states.saved_step

@@ -14,17 +14,17 @@ from typing import Any
 
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
-from mlflow_hooks.system import started
+from mlflow_hooks.system import start_time
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BY_HAND_ROOT = Path(".specon/by-hand")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AttemptSettings:
     """One attempt of one trial, as one of its workers sees it.
 
-    ``by_hand`` tells that no sweep started the script, ``launched`` that whoever started it named the attempt.
+    ``by_hand`` tells that no sweep started the script, ``launched`` that its starter named the attempt.
     """
 
     trial_id: str
@@ -51,7 +51,7 @@ class Settings:
 
 def read_settings(
     params: Mapping[str, Any] | None, objective: str | None, direction: str | None, flush_s: float
-) -> Settings:
+) -> AttemptSettings:
     """Join what the environment says with the script's own defaults; the environment wins.
 
     Raises:
@@ -84,7 +84,7 @@ def read_settings(
         message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {flush!r}"
         raise BadEnvironmentError(message)
     root = env.get(contract.ENV_STATE_ROOT)
-    return Settings(
+    return AttemptSettings(
         trial_id=trial_id,
         sweep_id=env.get(contract.ENV_SWEEP_ID),
         attempt=attempt,
@@ -137,7 +137,7 @@ def _launch() -> str:
     env = os.environ
     if "TORCHELASTIC_RUN_ID" in env and env.get("LOCAL_WORLD_SIZE") == env.get(contract.ENV_WORLD_SIZE):
         parent = os.getppid()
-        return f"torchrun-{parent}-{started(parent) or 0}"
+        return f"torchrun-{parent}-{start_time(parent) or 0}"
     needed = (contract.ENV_TRIAL_ID, contract.ENV_ATTEMPT, contract.ENV_STATE_ROOT)
     missing = [name for name in needed if not env.get(name)]
     if missing:

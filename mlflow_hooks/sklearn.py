@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 from mlflow_hooks.states import load_random_states, save_random_states
 
 _FILE = "estimator.joblib"
@@ -58,7 +58,7 @@ class SklearnState:
 
 
 def fit_in_steps(
-    trial: Trial,
+    trial: TrialSession,
     estimator: Any,  # noqa: ANN401 - scikit-learn ships no types
     x: Any,  # noqa: ANN401 - an array, a table or a sparse matrix
     y: Any = None,  # noqa: ANN401 - as above

@@ -1,4 +1,4 @@
-"""The small files of a trial's state folder: there whole or not at all; and words for whoever reads stderr."""
+"""The small files of a trial's state folder: there whole or not at all; and words for the reader of stderr."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from mlflow_hooks.settings import Settings
+from mlflow_hooks.settings import AttemptSettings
 
 _IDENTITY = "trial.json"
 _ENDED = "ended.json"
@@ -34,7 +34,7 @@ class Identity:
     params: dict[str, Any]
 
     @classmethod
-    def of(cls, settings: Settings) -> "Identity":
+    def of(cls, settings: AttemptSettings) -> "Identity":
         """Take what matters to MLflow out of an attempt's settings."""
         return cls(
             settings.trial_id,
@@ -79,7 +79,7 @@ def write_identity(folder: Path, identity: Identity) -> None:
     except OSError as error:
         if read_identity(folder) is None:
             raise
-        report(f"cannot write {_IDENTITY} anew ({error}); that of the attempt before stays")
+        report(f"cannot replace {_IDENTITY} ({error}); that of the attempt before stays")
 
 
 def read_identity(folder: Path) -> Identity | None:

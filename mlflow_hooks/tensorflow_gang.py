@@ -9,10 +9,10 @@ from typing import Any
 
 from mlflow_hooks import contract
 from mlflow_hooks.gang import SILENCE_S
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 
 
-def tensorflow_gang(trial: Trial, *, silence_s: float = SILENCE_S) -> Any:  # noqa: ANN401 - TensorFlow ships no types
+def tensorflow_gang(trial: TrialSession, *, silence_s: float = SILENCE_S) -> Any:  # noqa: ANN401 - TensorFlow ships no types
     """Return the strategy under which this worker trains with the others of its trial.
 
     Call it before TensorFlow computes anything. Alone, a worker gets TensorFlow's default strategy, under which the

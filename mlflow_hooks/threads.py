@@ -16,16 +16,17 @@ from mlflow_hooks.state_folder import read_object, report, write_whole
 from mlflow_hooks.system import cores_here
 
 SAVING: Final = 0.2
-"""Part of a step's CPU seconds that half the threads must save to be the better number.
+"""Half as many threads are better if they save at least this part of a step's CPU seconds.
 
 Measured by ``benchmarks/threads.py``: a small model saves 20 to 90 %, a large one less than 10 %.
 """
 _ENOUGH_S: Final = 10.0
-"""CPU seconds of steps that tell what one costs."""
+"""Steps of so many CPU seconds together tell what one costs."""
 _LOOK_S: Final = 1.0
 _SOME_S: Final = 0.2
+"""Steps of so many CPU seconds together do, if there are ``_SOME_STEPS`` of them."""
 _SOME_STEPS: Final = 4
-"""Fewer seconds do for so many steps, of which the median counts: what runs beside a trial makes single steps dear."""
+"""With so many steps their median counts: programs beside a trial make single steps dear."""
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")

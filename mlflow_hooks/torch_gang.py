@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import SILENCE_S, Gang
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 from mlflow_hooks.system import address_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _HERE: Final = "here"
 
 
-def torch_gang(trial: Trial, *, silence_s: float = SILENCE_S) -> Gang:
+def torch_gang(trial: TrialSession, *, silence_s: float = SILENCE_S) -> Gang:
     """Join the process group of the trial's workers, and return this worker's place among them.
 
     ``data_parallel`` does it by itself: call this where the script splits the work in a way of its own. All workers
@@ -94,7 +94,7 @@ class TorchGroup:
         """Give the process group up."""
         import torch.distributed as dist  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
-        with suppress(RuntimeError, ValueError, AssertionError):  # whoever closes one that broke gets to hear of it
+        with suppress(RuntimeError, ValueError, AssertionError):  # to close a group that broke raises one of these
             dist.destroy_process_group()
 
 

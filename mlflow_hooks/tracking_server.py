@@ -151,7 +151,7 @@ class RestServer:
         """See ``TrackingServer``."""
         query = urllib.parse.urlencode({"experiment_name": name})
         try:
-            found = self._asked(f"experiments/get-by-name?{query}")
+            found = self._ask(f"experiments/get-by-name?{query}")
         except TrackingError as error:
             if error.code == NOT_FOUND:
                 return None
@@ -161,14 +161,14 @@ class RestServer:
 
     def create_experiment(self, name: str) -> str:
         """See ``TrackingServer``."""
-        created = self._asked("experiments/create", {"name": name})
+        created = self._ask("experiments/create", {"name": name})
         with _of_another_kind():
             return _id(created["experiment_id"])
 
     def runs(self, experiment: str, wanted: str, most: int) -> list[str]:
         """See ``TrackingServer``."""
         question = {"experiment_ids": [experiment], "filter": wanted, "max_results": most}
-        found = self._asked("runs/search", {**question, "order_by": _OLDEST_FIRST})
+        found = self._ask("runs/search", {**question, "order_by": _OLDEST_FIRST})
         with _of_another_kind():
             runs = {_id(run["info"]["run_id"]): run.get("data", {}).get("metrics") for run in found.get("runs", [])}
         return sorted(runs, key=lambda run: not runs[run])
@@ -176,37 +176,37 @@ class RestServer:
     def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
         """See ``TrackingServer``."""
         about = {"experiment_id": experiment, "run_name": name, "user_id": _USER, "start_time": int(time.time() * 1000)}
-        created = self._asked("runs/create", {**about, "tags": _pairs(tags)})
+        created = self._ask("runs/create", {**about, "tags": _pairs(tags)})
         with _of_another_kind():
             return _id(created["run"]["info"]["run_id"])
 
     def delete_run(self, run: str) -> None:
         """See ``TrackingServer``."""
-        self._asked("runs/delete", {"run_id": run})
+        self._ask("runs/delete", {"run_id": run})
 
     def is_active(self, run: str) -> bool:
         """See ``TrackingServer``."""
-        found = self._asked(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
+        found = self._ask(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
         with _of_another_kind():
             return str(found["run"]["info"].get("lifecycle_stage", _ACTIVE)) == _ACTIVE
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""
         ended = {} if ended_at is None else {"end_time": ended_at}
-        self._asked("runs/update", {"run_id": run, "status": status, **ended})
+        self._ask("runs/update", {"run_id": run, "status": status, **ended})
 
     def log_metrics(self, run: str, points: Sequence[Point]) -> None:
         """See ``TrackingServer``."""
         metrics = [
             {"key": of.key, "value": _number(of.value), "step": of.step, "timestamp": of.timestamp} for of in points
         ]
-        self._asked("runs/log-batch", {"run_id": run, "metrics": metrics})
+        self._ask("runs/log-batch", {"run_id": run, "metrics": metrics})
 
     def log_params(self, run: str, params: Mapping[str, str]) -> None:
         """See ``TrackingServer``."""
-        self._asked("runs/log-batch", {"run_id": run, "params": _pairs(params)})
+        self._ask("runs/log-batch", {"run_id": run, "params": _pairs(params)})
 
-    def _asked(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _ask(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request (POST where it has a body) and return the answer."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}

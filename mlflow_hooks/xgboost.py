@@ -21,7 +21,7 @@ from xgboost.callback import TrainingCallback
 
 from mlflow_hooks.boosters import BoosterState
 from mlflow_hooks.errors import StateMismatchError
-from mlflow_hooks.session import Trial
+from mlflow_hooks.session import TrialSession
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -44,7 +44,7 @@ class TrialCallback(TrainingCallback):  # type: ignore[misc]  # mypy does not fo
         first: the round that this attempt begins with; XGBoost itself counts from 0 in each attempt.
     """
 
-    def __init__(self, trial: Trial, rounds: int, *, seed: int | None = None) -> None:
+    def __init__(self, trial: TrialSession, rounds: int, *, seed: int | None = None) -> None:
         super().__init__()
         self._trial = trial
         self._rounds = rounds

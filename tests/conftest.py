@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -29,6 +30,15 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
     return MlflowClient(f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
 
 
+def pytest_runtest_teardown() -> None:
+    """Take back what a sweep in this very process set for MLflow: a later test's command would take it as given."""
+    access = sys.modules.get("controllers.tracking.access")
+    if access is not None:
+        for name in access._ours & access._NOT_FOR_TRIALS:
+            os.environ.pop(name, None)
+            access._ours.discard(name)
+
+
 def pytest_configure() -> None:
     """Heed Ctrl+C: a shell that starts tests in its background has them ignore it, and all that they start as well."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -47,7 +57,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if not _is_worker():
         return (yield)
     locks = item.config.cache.mkdir("beside")
-    # A test that must run alone keeps the door while it waits for the room: others can't slip in before it for ever.
+    # A test that must run alone keeps the door while it waits for the room: no other can slip in before it.
     with _locked(locks / "door", fcntl.LOCK_EX):
         room = ExitStack()
         room.enter_context(_locked(locks / "room", fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH))

@@ -12,7 +12,7 @@ from hera_specon import CBalancer, FlowCon, ProCon, Sweep, choice, every, log_un
 with Workflow(generate_name="composed-sweep-", entrypoint="composed-sweep") as w:
     Sweep(
         name="composed-sweep",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch", "lstm-crf-pytorch"),

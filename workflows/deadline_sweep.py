@@ -12,7 +12,7 @@ from hera_specon import Deadline, Sweep, choice, every, log_uniform, minimize
 with Workflow(generate_name="deadline-sweep-", entrypoint="deadline-sweep") as w:
     Sweep(
         name="deadline-sweep",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch"),

@@ -10,7 +10,7 @@ from hera_specon import Sweep, choice, integer, log_uniform, minimize
 
 
 @Sweep.script(
-    image="hera-specon/trainer:0.1.0",
+    image="hera-specon/trainer:0.2.0",
     space={"lr": log_uniform(1e-2, 1.0), "momentum": choice(0.0, 0.5, 0.9), "batch_size": integer(16, 128)},
     trials=8,
     seed=1,

@@ -15,7 +15,7 @@ from hera_specon import Sweep, choice, every, log_uniform, minimize
 with Workflow(generate_name="demo-", entrypoint="demo") as w:
     Sweep(
         name="demo",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch", "lstm-crf-pytorch", "birnn-pytorch"),

@@ -15,7 +15,7 @@ from workflows.jobs.digits import STEPS
 with Workflow(generate_name="digits-", entrypoint="digits") as w:
     Sweep(
         name="digits",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.digits", f"--passes={os.environ.get('DEMO_PASSES', '30')}"],
         space={"lr": log_uniform(1e-2, 1), "hidden": choice(32, 128), "steps": choice(*STEPS)},
         trials=int(os.environ.get("DEMO_TRIALS", "16")),

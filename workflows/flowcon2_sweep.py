@@ -10,7 +10,7 @@ from hera_specon import FlowCon2, Sweep, at_random, choice, log_uniform, minimiz
 with Workflow(generate_name="flowcon2-sweep-", entrypoint="flowcon2-sweep") as w:
     Sweep(
         name="flowcon2-sweep",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice("vae-pytorch", "mnist-pytorch", "lstm-crf-pytorch", "birnn-keras", "gru-keras"),

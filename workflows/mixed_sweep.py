@@ -12,7 +12,7 @@ MODELS = ("vae", "gru", "birnn", "rnn", "dynamic-rnn")  # table 6.3
 with Workflow(generate_name="mixed-sweep-", entrypoint="mixed-sweep") as w:
     Sweep(
         name="mixed-sweep",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice(*(f"{model}-{framework}" for model in MODELS for framework in ("pytorch", "keras"))),

@@ -7,7 +7,7 @@ from hera_specon import DQoES, Sweep, choice, log_uniform, minimize
 with Workflow(generate_name="pace-sweep-", entrypoint="pace-sweep") as w:
     Sweep(
         name="pace-sweep",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train", "--steps=200"],
         space={"model": choice("vae-pytorch", "gru-pytorch"), "lr": log_uniform(1e-3, 1e-2)},
         trials=6,

@@ -1,4 +1,4 @@
-"""Write the YAML beside each example anew: ``python -m workflows.regenerate``."""
+"""Write the YAML beside each example again: ``python -m workflows.regenerate``."""
 
 import importlib
 from pathlib import Path

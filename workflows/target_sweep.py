@@ -7,7 +7,7 @@ from hera_specon import Sweep, Tradl, log_uniform, minimize
 with Workflow(generate_name="target-sweep-", entrypoint="target-sweep") as w:
     Sweep(
         name="target-sweep",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=300"],
         space={"lr": log_uniform(3e-4, 1e-2)},
         trials=6,

@@ -10,7 +10,7 @@ from hera_specon import SpeCon, Sweep, every, log_uniform, minimize
 with Workflow(generate_name="vae-sweep-", entrypoint="vae-sweep") as w:
     Sweep(
         name="vae-sweep",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=1500"],
         space={"lr": log_uniform(3e-4, 1e-2)},
         trials=20,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.best_model.curves import Curve, CurveFile
 from benchmarks.payoff.records import Run
-from controllers.lab.simulation.evaluation import Estimate, estimate
+from controllers.lab.simulation.evaluation import MeanOverSeeds, estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,6 @@ def row(policy: str, figures: Sequence[BestModel], *, against: bool) -> list[str
     ]
 
 
-def _told(found: Estimate, unit: str, places: int = 0) -> str:
+def _told(found: MeanOverSeeds, unit: str, places: int = 0) -> str:
     reach = "" if found.half_width is None else f" ±{found.half_width:.{places}f}"
     return f"{found.mean:.{places}f}{reach}{unit}"

@@ -33,7 +33,7 @@ def read_notes(folder: Path, started: float, steps: int) -> tuple[tuple[TrialRes
     Args:
         folder: with their files.
         started: when their study began, in Unix seconds.
-        steps: of a whole training; whoever reported fewer was pruned.
+        steps: of a whole training; a trial that reported fewer was pruned.
     """
     curves: dict[str, Curve] = {}
     results = []

@@ -1,4 +1,4 @@
-"""Thirty configurations of a network that reads half-shown digits, all at once, of which eight fit at a time.
+"""Thirty configurations of a network that reads half-shown digits, submitted all at once; eight fit at a time.
 
 Made for four nodes of 0.4 core: a request of a fifth of a core lets two trials onto a node. About 300 CPU seconds if
 all are trained to their end, on a machine on which ``SpeedProbe`` takes 5 ms; up to twice that where the processor is
@@ -14,7 +14,7 @@ from hera_specon import Sweep, choice, integer, log_uniform, minimize, uniform
 with Workflow(generate_name="best-model-", entrypoint="best-model") as w:
     Sweep(
         name="best-model",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.pytorch.tuned"],
         args=["--data=partial-digits", "--schedule=cosine", "--steps=60", "--work=300"],
         space={

@@ -17,7 +17,7 @@ class Scripted(Stateless):
 
     name: ClassVar[str] = "scripted"
     summary: ClassVar[str] = "grows and shrinks a gang by a script"
-    source: ClassVar[str] = "whoever measures or tests"
+    source: ClassVar[str] = "made to measure and to test"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Migrate})
 
     sizes: Any = Field(exclude=True, default=())

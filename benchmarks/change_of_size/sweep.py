@@ -1,4 +1,4 @@
-"""One trial of one to three workers, of which a script says how many: a classifier of digits in 150 steps."""
+"""One trial of one to three workers; a script says how many. It trains a classifier of digits in 150 steps."""
 
 from hera.workflows import Resources, Workflow
 
@@ -10,7 +10,7 @@ RATES = (1e-3,)
 with Workflow(generate_name="size-", entrypoint="size") as w:
     Sweep(
         name="size",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train", "--model=elastic-pytorch", f"--steps={STEPS}"],
         space={"lr": choice(*RATES)},
         search="grid",

@@ -7,7 +7,7 @@ from hera_specon import Sweep, choice, every, log_uniform, minimize
 with Workflow(generate_name="goals-ten-", entrypoint="goals-ten") as w:
     Sweep(
         name="goals-ten",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=620"],
         space={"lr": log_uniform(1e-3, 1e-2)},
         trials=10,

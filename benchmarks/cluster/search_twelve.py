@@ -1,4 +1,4 @@
-"""Twelve autoencoders whose hyperparameters a search finds as they start, of which six fit at a time.
+"""Twelve autoencoders whose hyperparameters a search finds as they start; six fit at a time.
 
 Made for a policy that suspends and stops:
 
@@ -14,7 +14,7 @@ from hera_specon import Sweep, integer, log_uniform, minimize, tpe
 with Workflow(generate_name="search-twelve-", entrypoint="search-twelve") as w:
     Sweep(
         name="search-twelve",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=300"],
         space={"lr": log_uniform(1e-4, 3e-2), "hidden": integer(16, 256, log=True)},
         search=tpe(n_startup_trials=4),

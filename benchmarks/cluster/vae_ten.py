@@ -9,7 +9,7 @@ from hera_specon import Sweep, every, log_uniform, minimize
 with Workflow(generate_name="vae-ten-", entrypoint="vae-ten") as w:
     Sweep(
         name="vae-ten",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=620"],
         space={"lr": log_uniform(3e-4, 1e-2)},
         trials=10,

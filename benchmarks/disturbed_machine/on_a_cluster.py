@@ -34,7 +34,7 @@ def burner() -> JsonObject:
     """Return the pod: it requests nothing, and never stops."""
     container = {
         "name": "burn",
-        "image": "hera-specon/trainer:0.1.0",
+        "image": "hera-specon/trainer:0.2.0",
         "imagePullPolicy": "Never",
         "command": ["python", "-c", "while True: pass"],
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},

@@ -9,7 +9,7 @@ from hera_specon import Sweep, choice, every, log_uniform, minimize
 with Workflow(generate_name="beside-others-", entrypoint="beside-others") as w:
     Sweep(
         name="beside-others",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.digits"],
         space={"lr": log_uniform(1e-2, 1e-1), "steps": choice(15, 30, 60, 100)},
         trials=14,

@@ -10,8 +10,8 @@ from controllers.core.actions import Action, Migrate, Place, Resize
 from controllers.core.model import TrialId
 from controllers.lab.simulation.bounds import unusable_seconds
 from controllers.lab.simulation.evaluation import (
-    Estimate,
     ExperimentPlan,
+    MeanOverSeeds,
     PolicySummary,
     RunFigures,
     estimate,
@@ -215,7 +215,7 @@ def _worst_loser(run: RunFigures) -> float:
     return run.worst_loser - 1
 
 
-def _sign(change: Estimate | None) -> int:
+def _sign(change: MeanOverSeeds | None) -> int:
     """Return whether all of the interval is above 0 (1) or below it (-1)."""
     if change is None or change.ci95 is None:
         return 0
@@ -223,11 +223,11 @@ def _sign(change: Estimate | None) -> int:
     return (low > 0) - (high < 0)
 
 
-def _ratio(found: Estimate | None) -> str:
+def _ratio(found: MeanOverSeeds | None) -> str:
     if found is None:
         return ""
     return f"{found.mean:.2f}" if found.half_width is None else f"{found.mean:.2f} ±{found.half_width:.2f}"
 
 
-def _mean(found: Estimate | None) -> str:
+def _mean(found: MeanOverSeeds | None) -> str:
     return "" if found is None else f"{found.mean:.1f}"

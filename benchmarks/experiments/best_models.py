@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.best_models import final_losses
-from controllers.lab.simulation.evaluation import Estimate, ExperimentPlan, RunFigures, estimate, run_plans
+from controllers.lab.simulation.evaluation import ExperimentPlan, MeanOverSeeds, RunFigures, estimate, run_plans
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 from controllers.lab.simulation.experiments.curve_families import task_names
 from controllers.lab.simulation.experiments.experiment import Setup
@@ -53,7 +53,7 @@ class Ran:
 
     def over_tasks(
         self, figure: Callable[[RunFigures, RunFigures], float | None], among: Sequence[str] = ()
-    ) -> Estimate | None:
+    ) -> MeanOverSeeds | None:
         """Return mean and interval of a figure of run and baseline; each task counts once: its sweeps are alike."""
         found: dict[str, list[float]] = {}
         for task, run, base in zip(self.tasks, self.runs, self.baseline, strict=True):
@@ -194,8 +194,8 @@ def _ceiling(experiment: Setup, seed: int) -> float:
     return 100 * (min(drawn) - best) / (statistics.median(drawn) - min(drawn))
 
 
-def _percent(found: Estimate | None) -> str:
-    return "" if found is None else markdown.percent(Estimate(found.mean / 100, _part(found.ci95)), signed=False)
+def _percent(found: MeanOverSeeds | None) -> str:
+    return "" if found is None else markdown.percent(MeanOverSeeds(found.mean / 100, _part(found.ci95)), signed=False)
 
 
 def _part(ci95: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -215,8 +215,8 @@ _INTRODUCTION: Final = (
     "final value of the trials that came to their end and the best final value of all trials, in percent of the gap "
     "between that best and the median trial. *regret > 1 %* is the part of the sweeps that lost more than that. "
     "*best value > 1 %* is the part in which the best value that any trial reported at any time was worse by more than "
-    "that than the best that training everything would have shown: many of these trainings overfit, and whoever keeps "
-    "the checkpoint of the best value has lost that much less. "
+    "that than the best that training everything would have shown: many of these trainings overfit, and a user who "
+    "keeps the checkpoint of the best value has lost that much less. "
     "Intervals are 95 %, over tasks, as sweeps of one task are alike. Starts, suspensions and resumes cost what they "
     "cost on Argo, about 4 % of a trial. `optuna:...` are Optuna's own classes; settings that are not named are "
     "Optuna's own."

@@ -22,7 +22,7 @@ HEADER: Final = (
 GANG_SEEDS: Final = 10
 """Of the seeds: gangs take long to simulate."""
 _INTRODUCTION: Final = (
-    "Sweeps on nodes of which others take a part, as on a laptop with a browser, or beside neighbours on a cluster "
+    "Sweeps on nodes that others use too, as on a laptop with a browser, or beside neighbours on a cluster "
     "(`controllers/lab/simulation/experiments/disturbed.py`; `specon simulate X4` runs one). Requests say nothing "
     "of it. All were fixed before any policy was measured on them. *makespan* and *mean* (completion time) are "
     "changes against the default scheduler in the same seed, over {seeds} seeds ({gang_seeds} for X6), with the 95 "

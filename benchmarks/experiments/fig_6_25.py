@@ -10,7 +10,7 @@ from benchmarks.experiments import markdown, pictures
 from controllers.lab.simulation.evaluation import estimate
 from controllers.lab.simulation.experiments.assumptions import BY_CHANCE
 from controllers.lab.simulation.experiments.experiment import Experiment
-from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstructed
+from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstruct
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import simulate
 from controllers.policies import SpeCon
@@ -63,7 +63,7 @@ _EARLY = 20
 
 
 def _predicted(seed: int, base: Experiment) -> tuple[float, list[float]]:
-    made = reconstructed(seed, base)
+    made = reconstruct(seed, base)
     scenario = Scenario(made.experiment.workload(seed), made.experiment.costs, seed, made.pinned)
     policy = made.experiment.parameterised(SpeCon())
     return made.miss, completions(simulate(scenario, policy).result)

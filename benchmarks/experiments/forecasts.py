@@ -8,14 +8,14 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
-from controllers.lab.simulation.foreseen import PARTS, Judged, coverage, judged
+from controllers.lab.simulation.foreseen import PARTS, Judged, coverage, judge
 from controllers.lab.worker_pool import worker_pool
 from mlflow_hooks.system import cores_here
 
 POLICIES: Final = ("default", "specon+flowcon", "ahead")
 FORESEEN: Final = ("S1", "S4", "S5", "S6", "G1", "G3", "D1", "D2")
 HARDER: Final = ("A1", "A3", "A4", "A5", "A14", "A16", "A17", "A24")
-"""Sweeps of which reports tell less, or of which the trials differ more."""
+"""Sweeps whose reports tell less, or whose trials differ more."""
 GANGS: Final = ("dragon+ahead", "E1")
 """Trials of several workers, which the policy makes more or fewer while they train."""
 
@@ -40,8 +40,8 @@ def forecasts(out: Path, seeds: Sequence[int], done: Callable[[int], None]) -> N
     body.append(f"## Trials of several workers, under `{GANGS[0]}`\n\n{markdown.table(_HEADER, of_gangs)}")
     told = (
         "Each cell says which part of the ranges held what came true; it should be 90 %. In brackets is how wide they "
-        f"were: the median, as a part of the time that was really left. All of it over {len(seeds)} seeds, none of "
-        "which the model was calibrated on. *end* is the range of the sweep's end, *trials* are the ranges of the "
+        f"were: the median, as a part of the time that was really left. All of it is over {len(seeds)} seeds. The "
+        "model was calibrated on none of these. *end* is the range of the sweep's end, *trials* are the ranges of the "
         "trials that ran or waited. The percentages in the header are the parts of the makespan after which the "
         "forecast was made. A cell is empty where nothing was foreseen yet. In the experiments from A1 on, less is "
         "known. A1 has lengths that differ much, and A3 has trials that wait. A4 has small nodes. In A5 trials slow "
@@ -56,7 +56,7 @@ _HEADER: Final = ("experiment", *(f"{what}, {part:.0%}" for what in ("end", "tri
 
 
 def _judged(name: str, policy: str, seed: int) -> list[Judged]:
-    return judged(EVERY_EXPERIMENT[name], policy, seed)
+    return judge(EVERY_EXPERIMENT[name], policy, seed)
 
 
 def _rows(policy: str, found: dict[tuple[str, str], list[Judged]]) -> list[list[str]]:

@@ -7,8 +7,8 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from controllers.lab.simulation.evaluation import (
-    Estimate,
     ExperimentPlan,
+    MeanOverSeeds,
     PolicySummary,
     RunFigures,
     estimate,
@@ -45,9 +45,10 @@ _INTRODUCTION: Final = (
     "for every trial that way, and leaves it at that."
 )
 _FIXED: Final = (
-    "Whoever cannot change the number of workers fixes it beforehand. Few workers lose less to their exchange, many "
-    "end one trial sooner. Trials that need two workers at least have two where it says 1. *against ours* is the "
-    f"change against `{OURS}` with one to {MOST_WORKERS} workers in the same seed: above 0, `{OURS}` was better.\n"
+    "Without such a policy, the author fixes the number of workers beforehand. Few workers lose less to their "
+    "exchange, many end one trial sooner. Trials that need two workers at least have two where it says 1. "
+    f"*against ours* is the change against `{OURS}` with one to {MOST_WORKERS} workers in the same seed: above 0, "
+    f"`{OURS}` was better.\n"
 )
 
 
@@ -97,7 +98,7 @@ def _mean(run: RunFigures) -> float:
     return run.mean_completion_s
 
 
-def _seconds(found: Estimate | None) -> str:
+def _seconds(found: MeanOverSeeds | None) -> str:
     if found is None:
         return ""
     return f"{found.mean:.0f}" + ("" if found.half_width is None else f" ±{found.half_width:.0f}")

@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks.experiments import markdown
 from benchmarks.train_kais.workloads import test
-from controllers.lab.simulation.evaluation import Estimate, ExperimentPlan, PolicySummary, RunFigures, run_plans
+from controllers.lab.simulation.evaluation import ExperimentPlan, MeanOverSeeds, PolicySummary, RunFigures, run_plans
 from controllers.lab.simulation.experiments.experiment import OwnExperiment, Published
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
 from controllers.worlds.simulated.scenario import Costs
@@ -123,11 +123,11 @@ _CHANGES: Final[Mapping[str, Callable[[RunFigures], float]]] = {
 }
 
 
-def _over(summary: PolicySummary, figure: Callable[[RunFigures], float | None]) -> Estimate | None:
+def _over(summary: PolicySummary, figure: Callable[[RunFigures], float | None]) -> MeanOverSeeds | None:
     return summary.over_seeds(figure)
 
 
-def _number(found: Estimate | None, digits: int = 0) -> str:
+def _number(found: MeanOverSeeds | None, digits: int = 0) -> str:
     if found is None:
         return ""
     reach = "" if found.half_width is None else f" ±{found.half_width:.{digits}f}"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from controllers.lab.simulation.evaluation import Estimate, PolicySummary
+from controllers.lab.simulation.evaluation import MeanOverSeeds, PolicySummary
 from controllers.lab.simulation.experiments.experiment import Setup
 from hera_specon.display.simulated import experiment_rows, titles
 
@@ -45,7 +45,7 @@ def experiment(setup: Setup, summaries: Sequence[PolicySummary]) -> str:
     return f"### {setup.id}: {setup.title}\n\n{table(titles(setup), rows)}"
 
 
-def percent(found: Estimate | None, *, signed: bool = True) -> str:
+def percent(found: MeanOverSeeds | None, *, signed: bool = True) -> str:
     """Return a part as a percentage with its interval."""
     if found is None:
         return ""

@@ -13,8 +13,8 @@ from benchmarks.experiments.gangs import gangs
 from benchmarks.experiments.kais import kais
 from controllers.core.errors import SpeconError
 from controllers.lab.simulation.evaluation import (
-    Estimate,
     ExperimentPlan,
+    MeanOverSeeds,
     PolicySummary,
     RunFigures,
     run_plans,
@@ -41,7 +41,7 @@ _WITH_OWN_PAGES = (*EVERYDAY_EXPERIMENTS, *MANY_NODES_EXPERIMENTS, *CURVE_EXPERI
 
 
 def tables(out: Path, seeds: Sequence[int], done: Done) -> None:
-    """Write every experiment's table, ours beside what was published; those of which nothing was have other pages."""
+    """Write the table of every experiment that has published figures, with these beside ours."""
     plans = [
         ExperimentPlan(experiment, experiment.policies)
         for experiment in EVERY_EXPERIMENT.values()
@@ -104,7 +104,7 @@ def by_chance(out: Path, seeds: Sequence[int], done: Done) -> None:
     ]
     told = (
         f"SpeCon's experiments again, over {len(seeds)} seeds, with random first placement, trials that can use a "
-        "whole node, and lengths calibrated anew on the default column."
+        "whole node, and lengths calibrated again on the default column."
     )
     markdown.write(out / "placed-by-chance.md", "With first placement left to chance", told, body)
 
@@ -152,7 +152,7 @@ def sensitivities(out: Path, seeds: Sequence[int], done: Done) -> None:
             picture.save(out / f"{what}{name}.svg")
 
 
-def _change(summary: PolicySummary) -> Estimate:
+def _change(summary: PolicySummary) -> MeanOverSeeds:
     found = summary.over_seeds(lambda run: run.mean_change)
     if found is None:
         message = f"{summary.policy} was not run"

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from benchmarks.experiments.svg import FAINT, INK, Axes, Canvas
 from controllers.core.results import RunResult
-from controllers.lab.simulation.evaluation import Estimate
+from controllers.lab.simulation.evaluation import MeanOverSeeds
 from controllers.lab.simulation.run import SimulatedRun
-from hera_specon.records.history import History, history
+from hera_specon.records.history import SweepHistory, history
 from hera_specon.report.gantt import bands
 from hera_specon.report.style import CATEGORIES, LEAVING, POLICIES, UNASSESSED, category_colour, trial_colours
 
@@ -84,7 +84,7 @@ def cpu_over_time(title: str, runs: Mapping[str, SimulatedRun]) -> Canvas:
 
 
 def sensitivity(
-    title: str, x_title: str, ours: Sequence[tuple[float, Estimate]], published: Sequence[tuple[float, float]]
+    title: str, x_title: str, ours: Sequence[tuple[float, MeanOverSeeds]], published: Sequence[tuple[float, float]]
 ) -> Canvas:
     """Draw the change of the mean completion time over a parameter, in per cent (Fig. 6.17, 6.18)."""
     canvas = Canvas(440, 280)
@@ -108,7 +108,7 @@ def sensitivity(
     return canvas
 
 
-def _gantt(axes: Axes, past: History) -> None:
+def _gantt(axes: Axes, past: SweepHistory) -> None:
     for band in bands(past):
         axes.canvas.text(axes.box[0] - 5, axes.y(band.top + band.lanes / 2) + 4, band.node, anchor="end")
         axes.canvas.line([(axes.box[0], axes.y(band.top)), (axes.box[0] + axes.box[2], axes.y(band.top))], FAINT)
@@ -126,7 +126,7 @@ def _number(trial: str) -> str:
     return trial.split("-")[1].lstrip("0")
 
 
-def _stacked(axes: Axes, past: History, colours: Mapping[str, str]) -> None:
+def _stacked(axes: Axes, past: SweepHistory, colours: Mapping[str, str]) -> None:
     times = sorted({0.0, *(at for uses in past.usage.values() for at, _, _ in uses)})
     below = [0.0] * (len(times) - 1)
     for trial in sorted(past.usage):
@@ -146,6 +146,6 @@ def _corners(axes: Axes, times: Sequence[float], values: Sequence[float]) -> lis
     ]
 
 
-def _used(past: History, trial: str, until: float) -> float:
+def _used(past: SweepHistory, trial: str, until: float) -> float:
     """Return the cores that ``trial`` used just before ``until``: each event tells of the time since the one before."""
     return next((cores for at, cores, _ in past.usage[trial] if at >= until), 0.0)

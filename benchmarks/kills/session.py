@@ -1,4 +1,4 @@
-"""One sweep after the other, in each of which things are killed until it ends; then it must be whole."""
+"""One sweep after the other: things are killed in each until it ends, and then it must be whole."""
 
 import random
 import tempfile

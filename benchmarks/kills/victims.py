@@ -1,4 +1,4 @@
-"""What can be killed while a sweep runs, and how it comes back: as whoever looks after it in a real cluster sees to."""
+"""What can be killed while a sweep runs, and how it comes back, as its keeper in a real cluster would bring it back."""
 
 import contextlib
 import os
@@ -112,7 +112,7 @@ class Killer:
         if not running:
             return
         pod = self.chance.choice(list(running.values()))
-        # Whoever is away may be the very one that is asked.
+        # What is away may be the very server that is asked.
         with contextlib.suppress(Exception):
             self.bench.mark_move(pod, self.bench.another_node(pod))
         time.sleep(self.chance.uniform(0, 2))
@@ -124,7 +124,7 @@ class Killer:
         try:
             yield
         finally:
-            # Whoever brought something else back may have seen that it was missing.
+            # The repair of something else may have started it already.
             if not leader.running:
                 leader.start()
 

@@ -83,7 +83,9 @@ def bring_to_its_middle(sweep: QuietSweep, store: str) -> None:
     ledger = ledger_in_its_middle(sweep)
     save_ledger(sweep.of_policy / "ledger.json", ledger)
     client = MlflowClient(store)
-    experiment = client.create_experiment(_TITLE)
+    # The services of the sweep may have made it meanwhile.
+    known = client.get_experiment_by_name(_TITLE)
+    experiment = known.experiment_id if known is not None else client.create_experiment(_TITLE)
     for place, job in enumerate(job for job in ledger.jobs.values() if job.attempt):
         _make_run(client, experiment, job, sweep.of_policy / "state" / job.trial, place)
 

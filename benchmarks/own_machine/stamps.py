@@ -33,7 +33,7 @@ class Stamps:
         return cls(given.stamps, f"lr={given.lr}-work={given.work}")
 
     def stepped(self) -> None:
-        """Note a step, of which only the first counts."""
+        """Note the first step; later calls do nothing."""
         if not self._steps:
             self._note(_STEPPED)
         self._steps += 1

@@ -17,7 +17,7 @@ from benchmarks.payoff.plan import Plan, Task
 from benchmarks.payoff.records import Delivered, Run
 from controllers.core.errors import SpeconError
 from hera_specon.records.tracked import tracked_record
-from hera_specon.replay.past_sweeps import Objective
+from hera_specon.replay.past_sweeps import KnownObjective
 from hera_specon.replay.sources import Where, find_past
 from tests.cluster.installation import forwarded
 from tests.cluster.kubectl import Kubectl
@@ -38,7 +38,7 @@ class ArgoCluster:
             client = MlflowClient(uri)
             wait_for_record(client, counted.workflow)
             (of_policy,) = tracked_record(client, counted.workflow).runs
-            where = Where(Path(), uri, self._plan.cores, Objective())
+            where = Where(Path(), uri, self._plan.cores, KnownObjective())
             (past,) = find_past(counted.workflow, where).sweeps
         seconds, result = time.monotonic() - began, of_policy.result
         if result is None:

@@ -14,7 +14,7 @@ from benchmarks.payoff.plan import Plan, Task
 from benchmarks.payoff.records import Delivered, Run
 from controllers.core.errors import SpeconError
 from hera_specon.records.run_folder import find_run, load_run
-from hera_specon.replay.past_sweeps import Objective
+from hera_specon.replay.past_sweeps import KnownObjective
 from hera_specon.replay.sources import Where, find_past
 
 
@@ -42,7 +42,7 @@ class ThisMachine:
         if (result := of_policy.result) is None:
             message = f"{folder} has ended without a result"
             raise SpeconError(message)
-        (past,) = find_past(str(folder), Where(state_dir, None, None, Objective())).sweeps
+        (past,) = find_past(str(folder), Where(state_dir, None, None, KnownObjective())).sweeps
         cpu_s = sum(map(cpu_used, past.trials))
         rest = (max(0.0, used.ours - cpu_s) / seconds, used.others / seconds, used.stolen / seconds)
         delivered = Delivered(cpu_s / result.makespan_s, *rest, probe.seconds)

@@ -8,7 +8,7 @@ from benchmarks.experiments.markdown import percent, table, with_tables
 from benchmarks.payoff.figures import summaries
 from benchmarks.payoff.plan import PLANS, Plan
 from benchmarks.payoff.records import DISTURBED_CORES, Run
-from controllers.lab.simulation.evaluation import Estimate, PolicySummary, RunFigures
+from controllers.lab.simulation.evaluation import MeanOverSeeds, PolicySummary, RunFigures
 from controllers.policies.registry import parse_policy
 
 _ROOT: Final = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ _PLACES: Final = {"local": "this machine", "cluster": "test cluster"}
 
 
 def write_pages(runs: Sequence[Run]) -> None:
-    """Write the tables of the sweeps that were run anew; the others stay."""
+    """Write the tables of the sweeps that were run again; the others stay."""
     made = tables(runs)
     for page in PAGES:
         page.write_text(with_tables(page.read_text("utf-8"), made), "utf-8")
@@ -111,7 +111,7 @@ def _times(one: PolicySummary) -> list[str]:
     return cells
 
 
-def _ranged(found: Estimate | None, unit: str, places: int) -> str:
+def _ranged(found: MeanOverSeeds | None, unit: str, places: int) -> str:
     if found is None:
         return ""
     reach = "" if found.half_width is None else f" ±{found.half_width:.{places}f}"

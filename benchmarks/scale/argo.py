@@ -173,7 +173,7 @@ def status_nodes(sweep: SweepManifest, attempts: Iterable[Attempt], began: float
 
 
 def attempt_nodes(attempts: list[Attempt], at: str) -> Json:
-    """Return the nodes of one trial: its step, and each of its attempts, all but the last of which moved."""
+    """Return the nodes of one trial: its step and its attempts. All attempts but the last moved."""
     newest = attempts[-1]
     sweep = newest.sweep
     parameters = [{"name": name, "value": value} for name, value in newest.trial.inputs.items()]

@@ -69,7 +69,7 @@ class ControlPlane:
         self._stack.close()
 
     def tend_kwok(self) -> None:
-        """Start what plays the kubelets, also anew: version 0.7.0 may crash as it begins (concurrent map writes)."""
+        """Start what plays the kubelets, also again: version 0.7.0 may crash as it begins (concurrent map writes)."""
         running = self._processes.get("kwok")
         if running is None or running.poll() is not None:
             self._start_kwok()

@@ -57,7 +57,7 @@ def sweep_manifest(number: int, trials: int, policy: str, tracking_uri: str) -> 
     with Workflow(name=name, namespace=NAMESPACE, entrypoint=SWEEP) as workflow:
         Sweep(
             name=SWEEP,
-            image="hera-specon/trainer:0.1.0",
+            image="hera-specon/trainer:0.2.0",
             command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=1500"],
             space={"lr": log_uniform(3e-4, 1e-2)},
             trials=trials,

@@ -80,7 +80,7 @@ class Training:
         return training
 
     def save(self, path: Path) -> None:
-        """Write a checkpoint; whoever stops it in between leaves the one before."""
+        """Write a checkpoint; where it is stopped in between, the one before stays."""
         kept = {**vars(self), "twin": self.twin.state_dict(), "optimiser": self.optimiser.state_dict()}
         torch.save(kept, path.with_suffix(".new"))
         path.with_suffix(".new").replace(path)

@@ -156,7 +156,7 @@ class TrainedKais(Kais):
         given: Chooser = self.chooser
         return given
 
-    def _wanted(self, snapshot: Snapshot, state: KaisState, changed: set[NodeName], *, due: bool) -> Any:  # noqa: ANN401 - as Kais
+    def _wishes(self, snapshot: Snapshot, state: KaisState, changed: set[NodeName], *, due: bool) -> Any:  # noqa: ANN401 - as Kais
         if isinstance(self.chooser, Exploring):
             notes = self.chooser.notes
             notes.now = snapshot.now
@@ -167,7 +167,7 @@ class TrainedKais(Kais):
                 actions = [proposal.action for proposal in Ahead().decide(snapshot, before).proposals]
                 notes.places = {one.trial: one.node for one in actions if isinstance(one, Place) and one.node}
                 notes.moves = [(one.trial, one.node) for one in actions if isinstance(one, Migrate)]
-        return super()._wanted(snapshot, state, changed, due=due)
+        return super()._wishes(snapshot, state, changed, due=due)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from benchmarks.train_kais.episodes import Step
 from controllers.policies.kais.grid import GRID, MOST_WEIGHT, Floats
-from controllers.policies.kais.network import BIASES, SHAPES, Network
+from controllers.policies.kais.network import BIASES, SHAPES, PolicyNetwork
 from controllers.policies.kais.scene import USUAL
 
 BATCH: Final = 256
@@ -17,7 +17,7 @@ NEVER: Final = -1e9
 FIRST_WAYS: Final = (-1.0, -0.5, 0.0, 2.5, -2.0)
 """Scores of the ways to share before any training: most for the shortest, as the theory has it (Schrage 1968)."""
 RARE: Final = 3.0
-"""How much more a move counts in a lesson than to stay, of which there are seven times as many."""
+"""How much more a move counts in a lesson than a stay: there are seven times as many stays."""
 STAYS: Final = -2.0
 """Score of a move before any training, against 0 of staying."""
 
@@ -41,9 +41,9 @@ class Twin(nn.Module):
             self.biases["share_score"] += torch.tensor(FIRST_WAYS)
             self.biases["move_score"] += STAYS
 
-    def network(self) -> Network:
+    def network(self) -> PolicyNetwork:
         """Return the network as the policy has it."""
-        return Network(
+        return PolicyNetwork(
             {name: _on_grid(values) for name, values in self.matrices.items()},
             {name: _on_grid(values) for name, values in self.biases.items()},
         )

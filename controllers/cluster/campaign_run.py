@@ -13,8 +13,8 @@ from controllers.cluster.action_report import ActionReport, done_tags, recommend
 from controllers.cluster.campaign_world import BusyNodes, LeaderOnly, ReportedUsage
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.cluster.sweep_record import Ending, NoResultError, SweepRecord
-from controllers.cluster.trial_runs import TrialRuns
+from controllers.cluster.sweep_record import CampaignEnding, NoResultError, SweepRecord
+from controllers.cluster.trial_runs import CampaignTrialRuns
 from controllers.core import labels, trial_lists
 from controllers.core.annotations import most_read_of
 from controllers.core.asks import AsksInText
@@ -24,7 +24,7 @@ from controllers.core.objectives import ObjectiveWatch, missing_objectives, with
 from controllers.core.policy import Policy
 from controllers.core.ports import StateStore, World
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble, check_policy, guarded
+from controllers.driving.assembly import assemble, check_policy, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
@@ -160,7 +160,7 @@ class CampaignRun:
 
     def abandon(self) -> None:
         """End the record of a workflow that was deleted before its end."""
-        self._record.end(Ending("KILLED"))
+        self._record.end(CampaignEnding("KILLED"))
 
     def _tick(self, now: float) -> None:
         instruments = self._services.instruments
@@ -182,8 +182,8 @@ class CampaignRun:
         """How many trials have begun and have no run that is known: their scripts may have named an experiment."""
         return self.phases.total() - self.phases[Phase.PENDING] - len(self._source.run_ids)
 
-    def _ending(self) -> Ending:
-        return Ending("FAILED" if self._world.failed else "FINISHED", self._result, self._world.objectives())
+    def _ending(self) -> CampaignEnding:
+        return CampaignEnding("FAILED" if self._world.failed else "FINISHED", self._result, self._world.objectives())
 
     def _result(self) -> RunResult:
         """Return the campaign's result. Ask MLflow once more for it, since trials log until their very end.
@@ -233,7 +233,7 @@ class CampaignRun:
         self._source = MlflowSource(
             services.client, scope, world.objectives, self._clock.from_epoch, epoch=self._clock.epoch
         )
-        self._trial_runs = TrialRuns(
+        self._trial_runs = CampaignTrialRuns(
             services.client,
             lambda sweep: record.wait_for(sweep, _PARENT_S),
             lambda: self._source.run_ids,
@@ -269,7 +269,7 @@ class CampaignRun:
                 self._store,
                 logs=(report,),
                 observers=(tags, usage, recorder, forecaster, silence),
-                guard=lambda policy: Pinned(policy=guarded(policy), first_nodes=first, short=world.short),
+                guard=lambda policy: Pinned(policy=guard_policy(policy), first_nodes=first, short=world.short),
                 requests=self._asks,
                 search=searches,
             )

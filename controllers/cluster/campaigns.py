@@ -17,14 +17,14 @@ _LOG = logging.getLogger(__name__)
 _FIRST_WAIT_S = 1.0
 _MOST_WAIT_S = 60.0
 _MOST_OF_NAMESPACE = 100
+"""Campaigns of a namespace that run at a time: each has threads."""
 _MOST_ENDED_AT_ONCE = 4
-"""Most campaigns of a namespace at a time, since each has threads; and of those that were over when first seen: after
-a restart there may be hundreds."""
+"""Campaigns of a namespace that run at a time though they were over when first seen. A restart may find hundreds."""
 _NAMESPACE_S = 0.5
 """Seconds that the campaigns of a namespace get in each round, so that many of them keep nobody else waiting."""
 
 
-class Run(Protocol):
+class CampaignDriver(Protocol):
     """What drives one campaign."""
 
     phases: Counter[Phase]
@@ -61,7 +61,7 @@ class _Slot:
     """A campaign and what drives it; ``retry_at`` and ``began_at`` in seconds of the clock."""
 
     campaign: Campaign
-    run: Run | None = None
+    run: CampaignDriver | None = None
     failures: int = 0
     retry_at: float = 0.0
     began_at: float = 0.0
@@ -102,7 +102,7 @@ class Campaigns:
 
     def __init__(
         self,
-        start: Callable[[Campaign], Run],
+        start: Callable[[Campaign], CampaignDriver],
         clock: Callable[[], float],
         instruments: Instruments,
         leading: Callable[[], bool],
@@ -224,8 +224,8 @@ class Campaigns:
         self._instruments.failing.set(len(waiting))
 
 
-def _end(run: Run, about: dict[str, str]) -> None:
+def _end(run: CampaignDriver, about: dict[str, str]) -> None:
     try:
         run.close()
-    except Exception:  # noqa: BLE001 - the thread ends here, and its campaign may begin anew
+    except Exception:  # noqa: BLE001 - the thread ends here, and its campaign may begin again
         _LOG.exception("could not end the threads of a sweep", extra=fields(**about))

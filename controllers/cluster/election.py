@@ -141,7 +141,7 @@ class Election:
             return
         self._version, self._changed_at = version, self._clock()
         if lease is None:
-            return  # deleted by hand: whoever held it still acts until its deadline
+            return  # deleted by hand: the replica that held it still acts until its deadline
         self._holder, self._duration = lease.holder, lease.duration
         if lease.holder != self.identity:
             self._leads_until = -math.inf

@@ -176,6 +176,6 @@ class ControllerLoop:
         for refusal in set(self._view.refusals()) - self._refused:
             self._refused.add(refusal)
             message = (
-                "this account lacks a permission; apply manifests/ anew, docs/reference/permissions.md lists all: %s"
+                "this account lacks a permission; apply manifests/ again, docs/reference/permissions.md lists all: %s"
             )
             _LOG.error(message, refusal)

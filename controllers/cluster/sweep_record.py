@@ -54,7 +54,7 @@ class NoResultError(SpeconError):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class CampaignEnding:
     """How a campaign ended.
 
     ``result`` raises ``MlflowAwayError`` where it is to be asked again, and ``NoResultError`` where there is none; it
@@ -66,7 +66,7 @@ class Ending:
     objectives: Mapping[TrialId, str] = field(default_factory=dict)
 
 
-class Line(Protocol):
+class RecordLine(Protocol):
     """Something that is recorded as one line."""
 
     def to_json(self) -> str:
@@ -107,11 +107,11 @@ class SweepRecord:
         self._opened: dict[str, SweepRun] = {}
         self.where = Whereabouts(client, self._home)
         """The experiments that the trials log to."""
-        self._waiting: dict[str, deque[Line]] = {name: deque() for name in (TIMELINE, FORECASTS)}
+        self._waiting: dict[str, deque[RecordLine]] = {name: deque() for name in (TIMELINE, FORECASTS)}
         self._piece: _Piece | None = None
         self._pieces = 0
         self._began_ms = time.time_ns() // 1_000_000
-        self._ending: Ending | None = None
+        self._ending: CampaignEnding | None = None
         self._stop = False
         self._away = False
         self._wake = threading.Event()
@@ -146,7 +146,7 @@ class SweepRecord:
         """Add to the forecasts; return at once."""
         self._keep_waiting(self._waiting[FORECASTS], forecasts)
 
-    def _keep_waiting(self, waiting: deque[Line], news: Sequence[Line]) -> None:
+    def _keep_waiting(self, waiting: deque[RecordLine], news: Sequence[RecordLine]) -> None:
         """Add ``news``; of more than this record's part of the room, the oldest are dropped."""
         _unwritten.add(self)
         waiting.extend(news)
@@ -176,7 +176,7 @@ class SweepRecord:
             time.sleep(_LOOK_S)
         return self._opened.get(sweep)
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: CampaignEnding) -> None:
         """Write the rest, the result, and end the parent runs; ``closed`` tells when that is done."""
         if self._ending is None:
             self._ending = ending
@@ -281,7 +281,7 @@ class SweepRecord:
                 self._client.log_text(run.run_id, self._piece.text, self._piece.name)
             self._piece = None
 
-    def _conclude(self, ending: Ending) -> RunResult | None:
+    def _conclude(self, ending: CampaignEnding) -> RunResult | None:
         """Write the result and return it, None where there is none."""
         if ending.result is None:
             return None

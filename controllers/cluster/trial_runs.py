@@ -28,7 +28,7 @@ _AWAY_S: Final = 30.0
 """Seconds for which nothing is asked of an MLflow that did not answer: pods start without."""
 
 
-class TrialRuns:
+class CampaignTrialRuns:
     """Finds or makes the run of each trial; may be asked on several threads.
 
     Args:
@@ -64,10 +64,10 @@ class TrialRuns:
             return ""
         found = (self._known().get(TrialId(trial)) or self._made.get(trial)) if may_make else None
         if found is None and time.monotonic() >= self._away_until:
-            found = self._asked(trial, params, may_make=may_make)
+            found = self._ask(trial, params, may_make=may_make)
         return found if found and len(found) <= _LONGEST_RUN and _SAFE.fullmatch(found) else ""
 
-    def _asked(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str | None:
+    def _ask(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str | None:
         parent = self._parent_of(trial.rpartition(".")[0])
         if parent is None:
             return None

@@ -101,7 +101,7 @@ def why_no_gang(action: Migrate | Place, trial: Trial) -> str:
 
 Action = Resize | Migrate | Place | Suspend | Stop
 ACTION_KINDS: Final[tuple[type[Action], ...]] = get_args(Action)
-"""Every kind of action."""
+"""Every kind of action, for code that must know them all."""
 
 
 def written(action: Action) -> dict[str, Any]:

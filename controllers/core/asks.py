@@ -17,13 +17,13 @@ _KNOWN: Final = frozenset(Ask)
 
 def asks_in(written: str) -> dict[str, Ask]:
     """Return what is asked by the short id of each trial, such as ``vae.t007``; nothing where that makes no sense."""
-    found = trial_lists.read(written, MOST_WRITTEN)
-    return {trial: Ask(ask) for trial, ask in found.items() if ask in _KNOWN}
+    asked = trial_lists.read(written, MOST_WRITTEN)
+    return {trial: Ask(ask) for trial, ask in asked.items() if ask in _KNOWN}
 
 
 def asks_written(asks: Mapping[str, Ask]) -> str:
     """Return the text that ``asks_in`` reads."""
-    return trial_lists.written(asks)
+    return trial_lists.write(asks)
 
 
 class AsksInText:

@@ -18,7 +18,7 @@ _NATIVE: Final = "kubernetes.io/"
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """How many of each kind, sorted by kind; a kind of which there is none is left out.
+    """How many of each kind, sorted by kind; a kind without any is left out.
 
     A difference of two may hold negative numbers.
     """
@@ -66,7 +66,7 @@ class Devices:
         return all(count <= free.count(kind) for kind, count in self.counts)
 
     def positive(self) -> "Devices":
-        """Return these without the kinds of which there are less than none."""
+        """Return these without the kinds that have a negative number."""
         return Devices(tuple((kind, count) for kind, count in self.counts if count > 0))
 
 

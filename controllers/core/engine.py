@@ -91,7 +91,7 @@ class Engine(Generic[S]):
         self._requests = requests
         self._logs = logs
         self._observers = observers
-        memory, self._state = self._restored()
+        memory, self._state = self._restore()
         self._reasons, self._points = dict(memory.reasons), dict(memory.points)
         self._sight, self._supply = Sight(memory.progress), memory.supply
         self.saved_at = memory.at if math.isfinite(memory.at) else 0.0
@@ -177,7 +177,7 @@ class Engine(Generic[S]):
         now, state, progress = self._now, self._state, dict(self._sight.progress)
         reasons, points, supply = dict(self._reasons), dict(self._points), self._supply
 
-        def dumped() -> str:
+        def dump() -> str:
             of, text = self._dumped
             if of != (state, progress, reasons, points):
                 decisions = dump_state(self._policy, state)
@@ -186,16 +186,16 @@ class Engine(Generic[S]):
                 self._dumped = (state, progress, reasons, points), text
             return text
 
-        self._store.save(dumped, urgent=urgent)
+        self._store.save(dump, urgent=urgent)
 
-    def _restored(self) -> tuple[Memory, S]:
+    def _restore(self) -> tuple[Memory, S]:
         """Return what was saved last, and the policy's state from it."""
         text, state = self._store.load(), self._policy.initial()
         nothing = Memory(self._policy.name, "")
         try:
             memory = nothing if text is None else _MEMORY.validate_json(text)
         except ValidationError:
-            # Progress is read anew from the metrics; a policy that starts over is slow, never wrong.
+            # Progress is read again from the metrics; a policy that starts over is slow, never wrong.
             memory = nothing
         if memory.decisions and memory.policy == self._policy.name:
             with suppress(PolicyStateError):

@@ -1,4 +1,4 @@
-"""The Argo expressions in a sweep's manifest: one text for who writes them and for whoever reads the manifest."""
+"""The Argo expressions in a sweep's manifest: one text for the code that writes and for the code that reads it."""
 
 import re
 from typing import Final
@@ -57,7 +57,7 @@ def gates(sweep: str, *, first: bool = False, every: bool = False) -> str:
     if every:
         # Without the number of retries, Argo would work it out once for all attempts, and miss a stop.
         waits = "retries != ''"
-    return f"{{{{={waits} && !({_stopped(sweep)}) ? {_GATES} : []}}}}"
+    return f"{{{{={waits} && !({_is_stopped(sweep)}) ? {_GATES} : []}}}}"
 
 
 def main_container(sweep: str) -> str:
@@ -66,13 +66,13 @@ def main_container(sweep: str) -> str:
     Argo has no other way to let a step succeed whose last attempt has left. ``argoexec`` is in every main container.
     """
     # Argo works an expression out as soon as it knows all its names: the number of retries only at each attempt.
-    return f"{{{{=retries != '' && {_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
+    return f"{{{{=retries != '' && {_is_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
 
 
 def workers(sweep: str, most: int) -> str:
     """Return the expression of the number of workers of a gang's attempt: ``most`` unless its annotation says another.
 
-    The number of retries picks the attempt's own number. Argo expands a step anew whenever it looks at it: a number
+    The number of retries picks the attempt's own number. Argo expands a step again whenever it looks at it: a number
     for all attempts would make pods in the middle of one as soon as it grows.
     """
     plan = f"{_of_trial(sweep, _GANG)} ?? '{most}'"
@@ -128,12 +128,12 @@ def worker_gates(sweep: str, *, first: bool = False) -> str:
     """
     again = f"({_ATTEMPT} != '0' || {_of_trial(sweep, _GANG)} != nil) && {_ADOPTED}"
     waits = f"{_ATTEMPT} != ''" if first else again
-    return f"{{{{={waits} && !({_stopped(sweep)}) ? {_GATES} : []}}}}"
+    return f"{{{{={waits} && !({_is_stopped(sweep)}) ? {_GATES} : []}}}}"
 
 
 def worker_container(sweep: str) -> str:
     """Return the expression of a patch of a worker's main container, as ``main_container`` for a trial of one."""
-    return f"{{{{={_ATTEMPT} != '' && {_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
+    return f"{{{{={_ATTEMPT} != '' && {_is_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
 
 
 def without_argo(patch: str) -> str:
@@ -152,8 +152,8 @@ def retries_without_argo(expression: str) -> str:
 
 def tries_given(expression: str) -> int | None:
     """Return how many attempts an expression of ``retries`` lets come before the last, None where there is none."""
-    found = _TRIED.search(expression)
-    return None if found is None else int(found[1])
+    match = _TRIED.search(expression)
+    return None if match is None else int(match[1])
 
 
 def is_count_of_workers(text: str) -> bool:
@@ -163,11 +163,11 @@ def is_count_of_workers(text: str) -> bool:
 
 def failures_forgiven(expression: str) -> int | None:
     """Return the failures that an expression of ``gang_retries`` forgives, None where it is another."""
-    found = _FORGIVEN.fullmatch(expression)
-    return None if found is None else int(found[1])
+    match = _FORGIVEN.fullmatch(expression)
+    return None if match is None else int(match[1])
 
 
-def _stopped(sweep: str) -> str:
+def _is_stopped(sweep: str) -> str:
     return f"{_of_trial(sweep, _STOP)} != nil"
 
 

@@ -1,4 +1,4 @@
-"""What a sweep's workflow and whoever reads it have agreed on: names only.
+"""What a sweep's workflow and its readers have agreed on: names only.
 
 A workflow manifest that uses these names is a sweep, whether Hera wrote it or a person did.
 """
@@ -77,7 +77,7 @@ GATE_PLACEMENT: Final = "hera-specon.io/placement"
 """Scheduling gate that keeps a trial's pod from being scheduled until a controller has chosen its node."""
 
 PARAMETER_CONTINUE: Final = "continue-sweep"
-"""Workflow parameter: uid of the workflow whose trials go on in this one; empty where they start anew."""
+"""Workflow parameter: uid of the workflow whose trials go on in this one; empty where they start from nothing."""
 
 
 def root_of(sweep: str) -> str:

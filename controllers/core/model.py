@@ -153,9 +153,10 @@ class Trial:
     leaves those of a gang that was lost to a ``Place`` too. A worker holds its ``devices`` alone. ``parameters`` are
     its hyperparameters. ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the
     text of the search that gives the trial its parameters when it first starts; empty where its author gave them.
-    ``sweep`` is the name of its sweep: only objectives of one sweep can be compared. ``destination`` names
-    the node of each worker of the attempt that a move leads to, by rank; empty where it leads nowhere yet. ``may_use``
-    are the nodes to which selectors, affinity and taints let it go, None where these keep it off none.
+    ``sweep`` is the name of its sweep: only objectives of one sweep can be compared. ``destination`` names the node of
+    each worker of the attempt that a move leads to, by rank; empty where it leads nowhere yet. ``may_use`` are the
+    nodes to which selectors, affinity and taints let it go, None where these keep it off none. ``threads`` is with how
+    many each worker was told to compute, 0 where nobody told it.
     """
 
     id: TrialId
@@ -182,6 +183,7 @@ class Trial:
     search: str = ""
     sweep: str = ""
     may_use: frozenset[NodeName] | None = None
+    threads: int = 0
 
     @property
     def gang(self) -> bool:
@@ -247,6 +249,7 @@ class Trial:
             self.search,
             self.sweep,
             self.may_use,
+            self.threads,
         )
 
 
@@ -309,7 +312,7 @@ class Snapshot:
         nodes: tuple[Node, ...],
         asked: Mapping[TrialId, Ask] | None = None,
     ) -> "Snapshot":
-        """Return the snapshot of ``trials`` that are sorted by name already, and of which ``unended`` have not ended.
+        """Return the snapshot of ``trials`` that are sorted by name already; ``unended`` are those that have not ended.
 
         It spares a look at each of thousands of trials at every tick.
         """

@@ -17,15 +17,17 @@ from controllers.core.ports import World
 from controllers.core.results import RunResult, TrialResult
 
 MOST_NAMES: Final = 20
+"""Metrics of a trial that are named: anybody may log thousands."""
 _LONGEST_NAME: Final = 100
-"""Metrics that are named of a trial, and characters of each: anybody may log thousands."""
+"""Characters of a metric's name that are shown."""
 _MOST_TRIALS: Final = 5
 """Trials that are named of a sweep."""
 _NOT_THEIRS: Final = ("specon.", "system/")
 """Begins the names of metrics that our hooks and MLflow itself log."""
 _PATIENCE_S: Final = 60.0
+"""Seconds for which a trial may log other metrics before it logs its objective."""
 _LAG_S: Final = 15.0
-"""Seconds that a trial may log other metrics before its objective, and that its last points may take to MLflow."""
+"""Seconds that the last points of a trial may take to MLflow."""
 _ALIKE: Final = 0.5
 """Likeness, from 0 to 1, from which one name may be another with a typing error."""
 
@@ -33,7 +35,7 @@ _ALIKE: Final = 0.5
 class ObjectiveWatch:
     """Notices trials of a running sweep that log other metrics, but not their objective.
 
-    ``without`` counts the trials of which it was told and that still have not logged it.
+    ``without`` counts the trials that it was told about and that still have not logged it.
     """
 
     def __init__(self) -> None:
@@ -153,8 +155,8 @@ def _some(silent: Sequence[TrialResult], policy: str) -> Iterator[str]:
 
 def others(objective: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of a trial's own metrics, those most like its objective first; not too many or too long."""
-    found = {name[:_LONGEST_NAME] for name in names if _theirs(name)}
-    return tuple(sorted(found, key=lambda name: (-_likeness(name, objective), name))[:MOST_NAMES])
+    own = {name[:_LONGEST_NAME] for name in names if _theirs(name)}
+    return tuple(sorted(own, key=lambda name: (-_likeness(name, objective), name))[:MOST_NAMES])
 
 
 def _theirs(name: str) -> bool:

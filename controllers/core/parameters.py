@@ -19,15 +19,15 @@ MOST_WRITTEN: Final = 2**14
 
 
 def parameters_in(written: str) -> Parameters:
-    """Return the hyperparameters in the text of a JSON object, as ``bounded`` does; none where it is no such text."""
+    """Return the hyperparameters in the text of a JSON object, as ``bound_parameters`` does; none in any other text."""
     try:
-        found = json.loads(written) if 0 < len(written) <= MOST_WRITTEN else {}
+        given = json.loads(written) if 0 < len(written) <= MOST_WRITTEN else {}
     except (ValueError, RecursionError):
         return ()
-    return bounded(found) if isinstance(found, dict) else ()
+    return bound_parameters(given) if isinstance(given, dict) else ()
 
 
-def noted(point: Point) -> dict[str, str]:
+def point_annotations(point: Point) -> dict[str, str]:
     """Return the annotations by which a pod's environment gets ``point``: all as a JSON object, and one by one."""
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in point}
     return {
@@ -36,18 +36,18 @@ def noted(point: Point) -> dict[str, str]:
     }
 
 
-def bounded(given: Mapping[str, object]) -> Parameters:
+def bound_parameters(given: Mapping[str, object]) -> Parameters:
     """Return those of ``given`` that are a number or a short text, by name; the first 32 of them.
 
     A text that reads as a finite number is that number, and a truth value is the text ``true`` or ``false``. Left out
     is what is neither, what is not finite, and what is empty, not printable or longer than 64 characters.
     """
-    found: dict[str, float | str] = {}
+    kept: dict[str, float | str] = {}
     for name, value in given.items():
         known, short = _short(value), name.strip()
         if known is not None and 0 < len(short) <= MOST_NAME and short.isprintable():
-            found[short] = known
-    return tuple(sorted(found.items())[:MOST_PARAMETERS])
+            kept[short] = known
+    return tuple(sorted(kept.items())[:MOST_PARAMETERS])
 
 
 def _short(value: object) -> float | str | None:

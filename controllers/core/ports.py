@@ -69,7 +69,7 @@ class ComingTrial:
 class World(Protocol):
     """Where the trials of one sweep run: what it shows of them, and what it can do to them.
 
-    Time comes from outside: whoever drives the world calls ``advance`` with the sweep's clock. Nothing here waits.
+    Time comes from outside: the driver of the world calls ``advance`` with the sweep's clock. Nothing here waits.
     """
 
     @property
@@ -192,7 +192,7 @@ class ActionLog(Protocol):
 
 
 class Observer(Protocol):
-    """Whoever watches a sweep: a live display, MLflow's tags, a recording. Must not act on it."""
+    """What watches a sweep: a live display, MLflow's tags, a recording. It must not act on the sweep."""
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]

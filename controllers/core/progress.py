@@ -129,7 +129,7 @@ def growth_efficiency(gain: float, progress: Progress, since: Mark) -> float | N
     return min(gain / (progress.at - since.at) / cores, sys.float_info.max)
 
 
-def recategorised(category: Category, *, fast: bool, slowing: bool) -> Category:
+def recategorise(category: Category, *, fast: bool, slowing: bool) -> Category:
     """Return the next category: back to the first when ``fast``, one further when ``slowing``, else the same."""
     if fast:
         return Category.PROGRESSING

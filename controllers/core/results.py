@@ -144,14 +144,14 @@ class RunResult:
         told = [trial.met_deadline for trial in self.trials if trial.met_deadline is not None]
         return DeadlinesMet(len(told), sum(told))
 
-    def ranked(self) -> dict[str, list[TrialResult]]:
+    def ranking(self) -> dict[str, list[TrialResult]]:
         """Return by sweep the trials that have a model, the best first; those that were ended early count too."""
-        found: dict[str, list[tuple[float, TrialResult]]] = {}
+        losses: dict[str, list[tuple[float, TrialResult]]] = {}
         for trial in self.trials:
             if (loss := trial.loss) is not None:
-                found.setdefault(trial.sweep, []).append((loss, trial))
+                losses.setdefault(trial.sweep, []).append((loss, trial))
         # Of equals, the one that was submitted first.
-        return {sweep: [trial for _, trial in sorted(of, key=itemgetter(0))] for sweep, of in found.items()}
+        return {sweep: [trial for _, trial in sorted(of, key=itemgetter(0))] for sweep, of in losses.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures for scripts, as ``specon run --json`` writes them."""
@@ -170,7 +170,7 @@ class RunResult:
             "deadlines": self.deadlines.asked,
             "deadlines_met": self.deadlines.met,
             "interrupted_s": self.interrupted_s,
-            "best": {sweep: ranked[0].id for sweep, ranked in self.ranked().items()},
+            "best": {sweep: ranked[0].id for sweep, ranked in self.ranking().items()},
             "trials": [asdict(t) for t in self.trials],
         }
 
@@ -210,7 +210,7 @@ def compare(baseline: RunResult, other: RunResult) -> Comparison:
     Raises:
         ComparisonError: the two runs do not have the same trials.
     """
-    pairs = _paired(baseline.trials, other.trials)
+    pairs = _pair(baseline.trials, other.trials)
     ratios = {after.id: after.completion_s / max(before.completion_s, math.ulp(1.0)) for before, after in pairs}
     worst = max(ratios, key=lambda trial: ratios[trial])
     return Comparison(
@@ -223,7 +223,7 @@ def compare(baseline: RunResult, other: RunResult) -> Comparison:
     )
 
 
-def _paired(before: Sequence[TrialResult], after: Sequence[TrialResult]) -> list[tuple[TrialResult, TrialResult]]:
+def _pair(before: Sequence[TrialResult], after: Sequence[TrialResult]) -> list[tuple[TrialResult, TrialResult]]:
     by_id = {trial.id: trial for trial in after}
     if by_id.keys() != {trial.id for trial in before}:
         odd = sorted(by_id.keys() ^ {trial.id for trial in before})

@@ -18,19 +18,21 @@ from controllers.core.model import Node, NodeName, Phase, Progress, Trial, Trial
 SETTLES_S: Final = 30.0
 """Seconds after which new evidence counts for two thirds."""
 FORGOTTEN_S: Final = 60.0
-"""Seconds without evidence after which two thirds of what is missing of a node counts as there again."""
+"""Seconds without evidence after which two thirds of a node's missing cores count as there again."""
 MOST_FORGOTTEN_S: Final = 960.0
+"""``FORGOTTEN_S`` at most: it doubles each time that cores which counted as there were missing again."""
 NEARLY_ALL: Final = 0.85
 """A node whose trials get this part of it is taken for whole: use is measured no better."""
 EXPLAINED: Final = 0.5
-"""Part of the cores that trials do not use which they must have waited for, so that others have these."""
+"""Others have a node's unused cores if its trials waited for at least this part of them."""
 LEAST_APART_S: Final = 0.9
 """Seconds between two counts of a trial at least, so that its use is measured well enough."""
 MOST_S: Final = 1e12
 """Seconds that a trial may count; more make no sense."""
 FRESH_S: Final = 30.0
+"""A trial's use is believed for so many seconds at least."""
 FRESH_COUNTS: Final = 3.0
-"""A trial's use is believed for so many seconds, or for so many times as long as it was counted over."""
+"""It is believed for this many times the seconds that it was counted over, if that is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +97,18 @@ def supply_after(now: float, trials: Iterable[Trial], nodes: Iterable[Node], bef
     on: dict[NodeName, list[Trial]] = {node.name: [] for node in nodes}
     counts: dict[TrialId, Counted] = {}
     for trial in trials:
-        counted = _counted(trial, before.counts.get(trial.id))
+        counted = _newest_counts(trial, before.counts.get(trial.id))
         if counted is not None:
             counts[trial.id] = counted
         for node in dict.fromkeys(trial.nodes) if trial.live else ():
             if node in on:
                 on[node].append(trial)
     seconds = max(0.0, now - before.at)
-    found = {
-        node.name: _supplied(node, on[node.name], counts, now, seconds, before.nodes.get(node.name, Supplied()))
+    nodes_after = {
+        node.name: _update_supply(node, on[node.name], counts, now, seconds, before.nodes.get(node.name, Supplied()))
         for node in nodes
     }
-    return Supply(now, counts, found)
+    return Supply(now, counts, nodes_after)
 
 
 def with_supply(nodes: Sequence[Node], supply: Supply) -> tuple[Node, ...]:
@@ -120,7 +122,7 @@ def with_supply(nodes: Sequence[Node], supply: Supply) -> tuple[Node, ...]:
     )
 
 
-def _counted(trial: Trial, before: Counted | None) -> Counted | None:
+def _newest_counts(trial: Trial, before: Counted | None) -> Counted | None:
     """Return the newest counts of a trial; None where it tells nothing of waiting."""
     progress = trial.progress
     if progress is None or progress.cpu_seconds is None or progress.cpu_wait is None:
@@ -148,13 +150,13 @@ def _counted_since(before: Counted, now: Counted, progress: Progress) -> Counted
     return replace(now, since=before.at, used=used / seconds, waited=waited / seconds)
 
 
-def _supplied(
+def _update_supply(
     node: Node, trials: Sequence[Trial], counts: Mapping[TrialId, Counted], now: float, seconds: float, known: Supplied
 ) -> Supplied:
     names = tuple(sorted(trial.id for trial in trials))
     left_at = known.left_at if set(known.trials) <= set(names) else now
     after = replace(known, trials=names, left_at=left_at)
-    told = _told(node, trials, counts, now, left_at)
+    told = _part_given(node, trials, counts, now, left_at)
     if told is None:
         return replace(after, part=_nearer(known.part, 1.0, seconds, known.forgotten_s))
     part = _nearer(known.part, told, seconds, SETTLES_S)
@@ -166,7 +168,7 @@ def _supplied(
     return replace(after, part=part, forgotten_s=patience, lacked=known.lacked or part < NEARLY_ALL)
 
 
-def _told(
+def _part_given(
     node: Node, trials: Sequence[Trial], counts: Mapping[TrialId, Counted], now: float, since: float
 ) -> float | None:
     """Return the part of ``node`` that its trials get as they tell it; None where they do not."""

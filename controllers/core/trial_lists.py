@@ -20,7 +20,7 @@ _RUN: Final = 3
 _NUMBERED: Final = re.compile(r"(.*?)(\d{1,9})")
 
 
-def written(said: Mapping[str, str]) -> str:
+def write(said: Mapping[str, str]) -> str:
     """Return the text that ``read`` understands."""
     plain = json.dumps(dict(sorted(said.items())))
     return plain if len(plain) <= _MOST_PLAIN else json.dumps(_lists(said))
@@ -34,10 +34,10 @@ def read(text: str, most: int) -> dict[str, str]:
         most: Characters that it may have; of a longer one nothing is read.
     """
     try:
-        found = json.loads(text) if 0 < len(text) <= most else {}
+        said = json.loads(text) if 0 < len(text) <= most else {}
     except (ValueError, RecursionError):
         return {}
-    words = found.items() if isinstance(found, dict) else ()
+    words = said.items() if isinstance(said, dict) else ()
     named = ((trial, word) for key, word in words if isinstance(word, str) for trial in _trials(key))
     # Counted as they are named: one list may name the same trials again and again.
     return dict(itertools.islice(named, MOST_TRIALS))
@@ -45,14 +45,14 @@ def read(text: str, most: int) -> dict[str, str]:
 
 def _lists(said: Mapping[str, str]) -> dict[str, str]:
     of_word: dict[tuple[str, str], list[str]] = {}
-    found = {}
+    alone = {}
     for trial, word in sorted(said.items()):
         sweep, dot, number = trial.partition(".")
         if dot:
             of_word.setdefault((sweep, word), []).append(number)
         else:
-            found[trial] = word
-    return found | {f"{sweep}.{','.join(_runs(numbers))}": word for (sweep, word), numbers in of_word.items()}
+            alone[trial] = word
+    return alone | {f"{sweep}.{','.join(_runs(numbers))}": word for (sweep, word), numbers in of_word.items()}
 
 
 def _runs(numbers: Sequence[str]) -> Iterator[str]:
@@ -67,8 +67,8 @@ def _runs(numbers: Sequence[str]) -> Iterator[str]:
 
 
 def _after(number: str) -> str | None:
-    found = _NUMBERED.fullmatch(number)
-    return None if found is None else f"{found[1]}{int(found[2]) + 1:0{len(found[2])}}"
+    match = _NUMBERED.fullmatch(number)
+    return None if match is None else f"{match[1]}{int(match[2]) + 1:0{len(match[2])}}"
 
 
 def _trials(key: str) -> Iterator[str]:

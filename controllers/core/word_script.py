@@ -26,7 +26,7 @@ def words_of_value(before: Sequence[str], variable: str, after: Sequence[str]) -
     return f'set -f; set -- "$@" {shlex.join(before)} ${variable} {shlex.join(after)}; set +f'
 
 
-def wrapped(command: Sequence[str], lines: Sequence[str]) -> list[str]:
+def wrap(command: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Return the command that runs ``command`` with its arguments and with the words that ``lines`` add."""
     return ["sh", "-c", "\n".join([_MARK.rstrip("\n"), *lines, _RUN]), *command]
 
@@ -34,7 +34,7 @@ def wrapped(command: Sequence[str], lines: Sequence[str]) -> list[str]:
 def printing(command: Sequence[str]) -> list[str] | None:
     """Return ``command`` so that it prints its words, each with a zero byte behind it, instead of running them.
 
-    None where it is no command that ``wrapped`` has made.
+    None where it is no command that ``wrap`` has made.
     """
     script = command[2] if len(command) > 3 and list(command[:2]) == ["sh", "-c"] else ""  # noqa: PLR2004 - and a program
     if not script.startswith(_MARK) or not script.endswith(_RUN):
@@ -42,6 +42,6 @@ def printing(command: Sequence[str]) -> list[str] | None:
     return ["sh", "-c", script.removesuffix(_RUN) + _PRINT, *command[3:]]
 
 
-def unwrapped(command: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that ``wrapped`` was given, without the words that its lines add; any other one as it is."""
+def unwrap(command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that ``wrap`` was given, without the words that its lines add; any other one as it is."""
     return tuple(command if printing(command) is None else command[3:])

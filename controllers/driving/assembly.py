@@ -1,7 +1,7 @@
 """The one place where an engine is put together, whatever world it drives."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from controllers.core.actions import Action
 from controllers.core.engine import Engine
@@ -9,13 +9,16 @@ from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, Search, StateStore, World
 from controllers.policies import Guarded, Managed
-from controllers.policies.comparison.clairvoyant import uninformed
+from controllers.policies.comparison.clairvoyant import uninformed_parts
 from controllers.search import OptunaSearch
 
+RESIZES_FREELY_S: Final = 0.5
+"""The cooldown of a resize where it costs nothing, as the weight of a process does: less than between two looks."""
 
-def guarded(policy: Policy[Any]) -> Policy[Any]:
-    """Return ``policy`` behind the guards that every world needs."""
-    return Guarded(policy=policy)
+
+def guard_policy(policy: Policy[Any], **settings: float) -> Policy[Any]:
+    """Return ``policy`` behind the guards that every world needs; ``settings`` are those of ``Guarded``."""
+    return Guarded(policy=policy, **settings)
 
 
 def assemble(  # noqa: PLR0913 - the ports of an engine, each named
@@ -26,7 +29,7 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     *,
     logs: Sequence[ActionLog] = (),
     observers: Sequence[Observer] = (),
-    guard: Callable[[Policy[Any]], Policy[Any]] = guarded,
+    guard: Callable[[Policy[Any]], Policy[Any]] = guard_policy,
     requests: Requests | None = None,
     search: Search | None = None,
 ) -> Engine[Any]:
@@ -57,7 +60,7 @@ def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) 
     if missing:
         message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world cannot do"
         raise SpeconError(message)
-    if clairvoyant := uninformed(policy):
+    if clairvoyant := uninformed_parts(policy):
         message = (
             f"policy {clairvoyant[0]!r} must know how much work each trial has, which the {world} world cannot tell; "
             "it is there to compare with, in the simulator: specon simulate"

@@ -85,8 +85,8 @@ class Driver:
     """Ticks an engine over its world.
 
     A tick comes when the policy asked to be woken, when the world has changed, when something was refused that may be
-    let through later, and at every beat where ``beats`` says so. Whoever has the clock calls ``advance``, and ``tick``
-    once ``due_at`` has come.
+    let through later, and at every beat where ``beats`` says so. The caller has the clock: it calls ``advance``, and
+    ``tick`` once ``due_at`` has come.
     """
 
     def __init__(self, engine: Engine[Any], world: World, beats: Beats, now: float = 0.0) -> None:

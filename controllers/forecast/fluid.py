@@ -12,9 +12,9 @@ from itertools import repeat
 from typing import Final
 
 from controllers.core.devices import Devices
-from controllers.forecast.model import Course, Job, Model, Room
+from controllers.forecast.model import Course, FluidModel, Job, ModelNode
 from controllers.policies.ahead.forecast import LINEAR, earliest_end
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.waits import cores_with_waiting, speed_with_waiting
 
 LOOKED_AT: Final = 32
@@ -30,7 +30,7 @@ LEAST_STEP: Final = 1e-3
 SLACK: Final = 1e-9
 
 
-def ends(model: Model, course: Course) -> list[float]:
+def ends(model: FluidModel, course: Course) -> list[float]:
     """Return when each job ends, in seconds from now; infinite for one that fits on no node."""
     return _Simulation(model, course).run()
 
@@ -65,7 +65,7 @@ class _Node:
         "version",
     )
 
-    def __init__(self, room: Room, supplied: float) -> None:
+    def __init__(self, room: ModelNode, supplied: float) -> None:
         self.size, self.cores = room.cores, supplied
         self.cpu = room.cpu
         self.memory = room.memory
@@ -100,7 +100,7 @@ _ANYWHERE: Final = -1
 class _Simulation:
     """The events of a course: (when, what, job, node) of jobs that arrive, (when, what, node, version) of nodes."""
 
-    def __init__(self, model: Model, course: Course) -> None:
+    def __init__(self, model: FluidModel, course: Course) -> None:
         self._model = model
         self._course = course
         self._left = list(course.works)
@@ -177,7 +177,7 @@ class _Simulation:
         heapq.heappush(self._roomy, (-node.cpu / node.size, self._course.ties[index], index))
 
     def _roomiest(self, job: Job) -> int | None:
-        """Return the node of which the least is requested among those with room, None where there is none."""
+        """Return the node with the least requested part among those with room, None where none has any."""
         if (job.cpu, job.memory, job.devices) in self._waiting:
             return None  # room that was freed since has been offered to those that wait already
         passed: list[tuple[float, float, int]] = []
@@ -265,7 +265,7 @@ class _Simulation:
         self._share(source, now)
 
     def _share(self, index: int, now: float) -> None:
-        """Share the cores of a node anew, and find out when that will be due again."""
+        """Share the cores of a node again, and find out when that will be due the next time."""
         node, power = self._nodes[index], self._model.power
         slower = 1 / (1 + self._course.contention * (len(node.members) - 1))
         node.version += 1
@@ -303,7 +303,7 @@ class _Simulation:
                 shares[place] += more
                 left -= more
         room = [member.most - share for member, share in zip(members, shares, strict=True)]
-        return [share + more for share, more in zip(shares, allocated(room, left, self._exponent), strict=True)]
+        return [share + more for share, more in zip(shares, allocate(room, left, self._exponent), strict=True)]
 
     def _until_critical(self, node: _Node, now: float) -> float:
         """Return the seconds until the next member of a node becomes one of those that would end the sweep."""

@@ -1,4 +1,4 @@
-"""Forecasts while a sweep runs, for whoever wants to be told."""
+"""Forecasts while a sweep runs, for those who want to be told."""
 
 import logging
 import statistics
@@ -10,21 +10,22 @@ from controllers.core.forecast import Forecast
 from controllers.core.model import Phase, Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
-from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.forecast.supplies import Supplies, supplies_after
-from controllers.policies.kit.work_left import Measured, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 
 _LOG = logging.getLogger(__name__)
 LOOK_S: Final = 1.0
 """Seconds between two looks at the reports; a large sweep takes longer to look at."""
 FORECAST_S: Final = 5.0
 TRIALS_A_LOOK: Final = 1000.0
+"""For so many trials, a second passes between two looks at the reports."""
 TRIALS_A_FORECAST: Final = 20.0
-"""Trials, those to come included, by which the seconds between two looks, or two forecasts, grow by one."""
+"""For so many trials, those to come included, a second passes between two forecasts."""
 MOST_LEAVING_S: Final = 60.0
-"""More is no leaving: such a trial went on training after the last report that is known."""
+"""A trial that takes longer to leave went on training after the last report that is known."""
 MOST_TRIALS: Final = 5000
-"""Of more trials nothing is foreseen: the sweep's controller would have to wait for it for seconds."""
+"""A larger sweep gets no forecast: its controller would have to wait for it for seconds."""
 
 
 class Forecaster:
@@ -33,7 +34,7 @@ class Forecaster:
     Args:
         policy: What steers the sweep.
         to_come: Tells the trials that have not been submitted.
-        told: Whoever is told of each forecast.
+        told: Gets each forecast.
     """
 
     def __init__(
@@ -42,10 +43,10 @@ class Forecaster:
         to_come: Callable[[], Sequence[ComingTrial]],
         told: Sequence[Callable[[Forecast], None]],
     ) -> None:
-        self._steering = Steering.by(policy)
+        self._steering = PolicyTraits.by(policy)
         self._to_come = to_come
         self._told = told
-        self._measured = Measured()
+        self._measured = SweepMeasurements()
         self._supplies = Supplies()
         self._unended: frozenset[TrialId] = frozenset()
         self._ended_at: dict[TrialId, float] = {}
@@ -66,7 +67,7 @@ class Forecaster:
                 self._ended_at[trial.id] = snapshot.now
         self._unended = frozenset(trial.id for trial in snapshot.unended)
         try:
-            self._measured = measured(snapshot, self._measured)
+            self._measured = measure_sweep(snapshot, self._measured)
             self._supplies = supplies_after(snapshot, self._supplies)
             found = self._found(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None
         except Exception:  # noqa: BLE001 - whatever reports hold, the sweep is steered on

@@ -17,27 +17,32 @@ Seen = tuple[float, bool]
 """A value that was seen of a trial, and whether it is exact; otherwise the true one is greater."""
 
 PRIOR_SPREAD: Final = 0.6
-"""Spread of the logarithms of lengths before any two are known; it counts as much as half a trial."""
+"""Spread of the logarithms of lengths before any two are known."""
 PRIOR_WEIGHT: Final = 0.5
+"""The prior spread counts as much as so many trials."""
 SPREADS: Final = tuple(0.1 * 1.25**place for place in range(15))
-"""Spreads of the logarithms of lengths that are reckoned with where trials run on."""
-USUAL_SPREAD, DOUBT_OF_SPREAD = 0.5, 0.4
-"""The likeliest of them before anything is known, and the spread of its logarithm."""
+"""Spreads of the logarithms of lengths that are tried where some trials still run."""
+USUAL_SPREAD: Final = 0.5
+"""The likeliest of ``SPREADS`` before anything is known."""
+DOUBT_OF_SPREAD: Final = 0.4
+"""Spread of the logarithm of ``USUAL_SPREAD``."""
 MEANS: Final = 30
 FAR: Final = 4.0
-"""Standard errors of a mean that are reckoned with."""
+"""Means of the logarithms that lie so many standard errors away are still tried."""
 BOUNDS: Final = 20
 FAR_SCORE: Final = 5.0
 TINY: Final = 1e-9
 MOST_LOG: Final = 60.0
-LEAST_LENGTH, MOST_LENGTH = 1e-9, 1e15
-"""Core seconds beyond which reports make no sense: powers of the ratio of two lengths would overflow."""
+LEAST_LENGTH: Final = 1e-9
+"""Core seconds: a shorter length makes no sense, and powers of the ratio of two lengths would overflow."""
+MOST_LENGTH: Final = 1e15
+"""Core seconds: a longer length makes no sense, and powers of the ratio of two lengths would overflow."""
 OWN_SPREAD: Final = 0.2
 """Part of the lengths' uncertainty that each trial has for itself; the rest is common to all that are drawn."""
 LIKE: Final = 3
-"""Trials of about the same length, to either side, that the most cores of a trial are drawn from."""
+"""The most cores of a trial are drawn from so many shorter and so many longer trials, the next in length."""
 MORE: Final = 1.05
-"""What is drawn is at least so many times what a trial was seen to use."""
+"""The cores that are drawn are at least so many times what a trial was seen to use."""
 UNBOUND: Final = 0.5
 """Chance that trials which always used all that they were given could use a whole node."""
 LEAST_CORES: Final = 0.05
@@ -106,11 +111,11 @@ class Deck:
             chance = place - number
 
 
-class Lengths:
-    """How long trials are that have not begun, by those of which it is known.
+class LengthGuesses:
+    """How long trials are that have not begun, by those of known length.
 
     Args:
-        totals: Of trials of which it is known.
+        totals: Of the trials of known length.
         draws: How many lengths of each trial will be drawn.
     """
 
@@ -143,19 +148,19 @@ class Lengths:
 
 
 class LengthsBeyond:
-    """How long trials are that run and do not tell it, by what they have done and by those of which it is known.
+    """How long trials are that run and do not tell it, by what they have done and by the trials of known length.
 
     Lengths are taken for lognormal. Each draw has a mean and a spread of their logarithms, as likely as the lengths
     make these, in which a trial that still runs counts by the chance to be longer than what it has done.
 
     Args:
-        totals: Of trials of which it is known.
+        totals: Of the trials of known length.
         running: What each of the others has done; greater than 0.
         draws: How many lengths of each trial will be drawn.
     """
 
     def __init__(self, totals: Sequence[float], running: Iterable[float], draws: int) -> None:
-        logs, bounds = [math.log(total) for total in totals], _thinned([math.log(done) for done in running])
+        logs, bounds = [math.log(total) for total in totals], _thin([math.log(done) for done in running])
         usual, n = statistics.fmean(logs), len(logs)
         squares = sum((log - usual) ** 2 for log in logs)
         laws: list[tuple[float, float]] = []
@@ -189,7 +194,7 @@ class LengthsBeyond:
         return found
 
 
-def _thinned(bounds: Sequence[float]) -> list[tuple[float, float]]:
+def _thin(bounds: Sequence[float]) -> list[tuple[float, float]]:
     """Return at most ``BOUNDS`` of ``bounds`` that stand for all, and how many each stands for."""
     ordered, kept = sorted(bounds), min(len(bounds), BOUNDS)
     return [(ordered[int((place + 0.5) * len(ordered) / kept)], len(ordered) / kept) for place in range(kept)]
@@ -236,7 +241,7 @@ class Mosts:
     """The most cores that the trials of a sweep can use.
 
     Args:
-        known: Trials of which length and use are known.
+        known: Trials whose length and use are known.
         largest: Cores of the largest node.
         draws: How many numbers of each trial will be drawn.
     """

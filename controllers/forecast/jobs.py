@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
-from controllers.forecast.model import Job, Room
+from controllers.forecast.model import Job, ModelNode
 from controllers.forecast.waiting import COMPUTES, Waits, free_cores, waits_of
-from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.reports import report_of
 from controllers.policies.kit.waits import (
@@ -22,20 +22,20 @@ from controllers.policies.kit.waits import (
     chance_of_waiting,
     surely_waits,
 )
-from controllers.policies.kit.work_left import EndedTrial, Measured, estimated, scaling_of
+from controllers.policies.kit.work_left import EndedTrial, SweepMeasurements, estimate_work, scaling_of
 
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
 USUAL_MOVES_S: Final = (5.0, 5.0)
-"""Seconds that moves take, to which those of the sweep are added."""
+"""Seconds of two moves before any was seen; the moves of the sweep are averaged with them."""
 HELD_AFTER_S: Final = 10.0
 """A trial that could have come so long ago is held back until another ends."""
 COST_SPREAD: Final = 0.05
-"""Spread of what the steps left cost against those made: models and whatever else runs change meanwhile."""
+"""Spread of what a coming step costs against the steps made: models, and other programs here, change meanwhile."""
 STEP_SPREAD: Final = 0.3
 """Spread of what a single step costs, as a part of the mean."""
 LEAST_LEFT: Final = 0.1
-"""Part of a step that is left at least of a trial that has not ended."""
+"""A trial that has not ended has at least this part of a step left."""
 LATE_S: Final = 10.0
 """Seconds for which a trial without news is taken to go on as before; one and a half steps where these are longer."""
 FIRST_SPREAD: Final = 0.2
@@ -44,8 +44,10 @@ LEAST_OF_FIRST: Final = 0.2
 """Part of the CPU seconds of a first report that steps took at least."""
 EVEN_SPREAD: Final = 0.41
 """Standard deviation of the difference of two numbers that lie evenly between 0 and 1."""
-TINY, HUGE = 1e-3, 1e10
-"""Core seconds that are left at least, and at most: no trial is three hundred years of a core."""
+TINY: Final = 1e-3
+"""Core seconds that a trial has left at least."""
+HUGE: Final = 1e10
+"""Core seconds that a trial has left at most: no trial takes a core three hundred years."""
 MOST_MOVE_S: Final = 600.0
 LEAST_GIVEN: Final = 0.1
 
@@ -92,7 +94,7 @@ class KnownJob:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A trial of which the length is known: its steps and its work (core seconds of a single core) in all."""
+    """A trial of known length: its steps and its work (core seconds of a single core) in all."""
 
     steps: float
     work: float
@@ -107,11 +109,11 @@ class KnownSweep:
     trials had made when they ended.
     ``contention`` is the part of its speed that each further trial takes from all on its node. ``given`` is the part of
     their cores that nodes give the trials of late: other programs may use the rest. ``start_s`` is how many seconds
-    trials run before they train. The rest is as in ``fluid.Model``.
+    trials run before they train. The rest is as in ``fluid.FluidModel``.
     """
 
     jobs: Sequence[KnownJob]
-    rooms: Sequence[Room]
+    rooms: Sequence[ModelNode]
     totals: Sequence[Whole]
     parts: Sequence[float]
     power: float
@@ -122,7 +124,9 @@ class KnownSweep:
     start_s: float
 
 
-def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[ComingTrial], most_moves: int) -> KnownSweep:
+def known_sweep(
+    snapshot: Snapshot, measured: SweepMeasurements, to_come: Iterable[ComingTrial], most_moves: int
+) -> KnownSweep:
     """Return what is known of a sweep.
 
     Args:
@@ -140,7 +144,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     startup = _startup(measured)
     common = _Common(snapshot.now, scaling.power, startup, free_cores(snapshot, measured))
     told = any(trial.parameters for trial in trials)
-    guesses = estimated(snapshot, measured, scaling.power) if told else {}
+    guesses = estimate_work(snapshot, measured, scaling.power) if told else {}
     jobs: list[KnownJob] = []
     totals: list[Whole] = []
     for trial in trials:
@@ -151,7 +155,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
         one = _with_work(trial, job, memo, common)
         if one.left is not None and memo.steps_total is not None:
             totals.append(Whole(min(HUGE, max(1.0, memo.steps_total)), one.done + one.left, one.waits))
-        elif told and guesses[trial.id].source is Source.PARAMETERS:
+        elif told and guesses[trial.id].source is EstimateSource.PARAMETERS:
             guess = guesses[trial.id]
             one = replace(one, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
         elastic = trial.min_workers < trial.max_workers
@@ -177,7 +181,7 @@ def known_sweep(snapshot: Snapshot, measured: Measured, to_come: Iterable[Coming
     )
 
 
-def _given(snapshot: Snapshot, measured: Measured) -> float:
+def _given(snapshot: Snapshot, measured: SweepMeasurements) -> float:
     """Return the part of their cores that nodes give, by trials that use less than their share and less than a core."""
     held_back = {
         trial.node
@@ -231,7 +235,7 @@ def _asked(trial: Trial) -> tuple[float, float, Devices]:
     return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
 
 
-def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
+def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[ModelNode]:
     cpu = {node.name: node.cpu for node in nodes}
     memory = {node.name: node.memory for node in nodes}
     devices = {node.name: node.devices - node.devices_starting for node in nodes}
@@ -245,7 +249,9 @@ def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[Room]:
                 devices[node] -= own_devices
     cpu |= {node.name: node.room for node in nodes if node.room is not None}
     return [
-        Room(node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply)
+        ModelNode(
+            node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply
+        )
         for node in nodes
     ]
 
@@ -298,7 +304,7 @@ def _lag(memo: MeasuredTrial) -> float:
     return min(1.0, EVEN_SPREAD * apart * memo.cores / newer_half)
 
 
-def _startup(measured: Measured) -> float:
+def _startup(measured: SweepMeasurements) -> float:
     """Return the core seconds that trials use before their first step (imports, data), on the median."""
     found = [
         memo.newest.core_seconds - memo.cost * memo.newest.step

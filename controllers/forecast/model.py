@@ -25,7 +25,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ModelNode:
     """A node: its cores, and what of it nobody requests: cores, bytes, devices. The rest is as in ``Node``.
 
     Its jobs get ``supply`` cores together where others use so much of it that this is less.
@@ -45,7 +45,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class FluidModel:
     """All jobs in the order of submission, all nodes, and by which rules they share.
 
     The speed of a job is cores ** ``power``. With ``shortest_first`` the cores of a node go to the job with the least
@@ -54,7 +54,7 @@ class Model:
     """
 
     jobs: Sequence[Job]
-    rooms: Sequence[Room]
+    rooms: Sequence[ModelNode]
     power: float = 1.0
     shortest_first: bool = False
     calm_at: float = 0.0
@@ -68,7 +68,7 @@ class Course:
     ``works`` (core seconds as on a single core), ``mosts`` (cores that it can use) and ``weights`` are of each job.
     ``ties`` holds a number for each node: of equal ones, the least is taken first. ``moves`` tells whether jobs move,
     ``contention`` which part of its speed each further job takes from all on its node. ``exponent`` is that of
-    ``allocated`` where speed grows more slowly than cores. ``waits`` are the seconds for which each job waits in each
+    ``allocate`` where speed grows more slowly than cores. ``waits`` are the seconds for which each job waits in each
     second of work; empty where none does. ``supplies`` are the cores that each node gives; empty where it is as the
     rooms tell.
     """

@@ -17,14 +17,14 @@ from controllers.core.model import Node, Snapshot
 from controllers.core.policy import Policy
 from controllers.core.ports import ComingTrial
 from controllers.forecast.fluid import ends
-from controllers.forecast.guesses import Lengths, LengthsBeyond, Like, Mosts, Stops, normal, uniform
+from controllers.forecast.guesses import LengthGuesses, LengthsBeyond, Like, Mosts, Stops, normal, uniform
 from controllers.forecast.jobs import KnownJob, KnownSweep, known_sweep
-from controllers.forecast.model import Course, Job, Model
+from controllers.forecast.model import Course, FluidModel, Job
 from controllers.forecast.supplies import Supplies, drawn_supplies
 from controllers.forecast.waiting import Waits
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.kit.waits import ONE_CORE
-from controllers.policies.kit.work_left import Measured
+from controllers.policies.kit.work_left import SweepMeasurements
 from controllers.policies.wrappers.wrapper import most_moves, parts
 
 DRAWS: Final = (61, 43, 31, 23, 17, 13, 11, 7, 5, 3)
@@ -32,17 +32,17 @@ DRAWS: Final = (61, 43, 31, 23, 17, 13, 11, 7, 5, 3)
 MOST_JOBS: Final = 4000
 """Trials times draws of a forecast: a large sweep is followed less often."""
 MANY_MOVES: Final = 4
-"""Moves of a trial that are reckoned with under a policy that knows no limit."""
+"""Moves of a trial that a forecast assumes under a policy without a limit."""
 WAYS_TO_SHARE: Final = (math.inf, 4.0, 2.0, 1.0)
-"""Exponents of ``ahead.forecast.allocated``; infinity stands for 1 / (1 - power)."""
+"""Exponents of ``kit.allocation.allocate``; infinity stands for 1 / (1 - power)."""
 FOREVER_S: Final = 10 * 365 * 86_400.0
-"""Nothing is said of an end that may be so many seconds away."""
+"""An end that may be so many seconds away is not told."""
 DOUBT_OF_CONTENTION: Final = 0.02
 """Part of its speed that each further trial on a node may take from all others there, beyond what was measured."""
 COMMON: Final = 0.3
 """Part of the uncertainty of what steps cost that all trials have in common: they run the same code."""
 LEAST: Final = 0.02
-"""Part of a length that is left at least of a trial that has not ended."""
+"""A trial that has not ended has at least this part of its length left."""
 OTHER_SIZES: Final = 0.25
 """Spread of what is left of a gang that grows and shrinks: as if by more or fewer cores than it has."""
 NOT_SEEN: Final = Supplies()
@@ -51,7 +51,7 @@ END_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Steering:
+class PolicyTraits:
     """What there is to know of the policy that steers a sweep.
 
     ``reweighs`` tells that it changes shares by something else than the work left. ``most_moves`` is how often it
@@ -97,9 +97,9 @@ class Spread:
 
 def forecast(
     snapshot: Snapshot,
-    measured: Measured,
+    measured: SweepMeasurements,
     to_come: Iterable[ComingTrial],
-    steering: Steering,
+    steering: PolicyTraits,
     leaving_s: float = 0.0,
     supplies: Supplies = NOT_SEEN,
 ) -> Forecast:
@@ -120,7 +120,7 @@ def forecast(
         known = replace(known, jobs=sorted(known.jobs, key=_shortest_first))
     if steering.scales_gangs:
         known = replace(known, jobs=[_of_other_sizes(one) for one in known.jobs])
-    model = Model(
+    model = FluidModel(
         [one.job for one in known.jobs],
         known.rooms,
         known.power,
@@ -191,7 +191,7 @@ class _Works:
         done = [one.done / self._unit(one) for one in begun]
         self._begun = LengthsBeyond(steps if self._in_steps else works, done, draws)
         expected = [statistics.median(total for _, total in self.drawn(one)) for one in begun]
-        self._others = Lengths([*works, *expected], draws)
+        self._others = LengthGuesses([*works, *expected], draws)
 
     def _unit(self, one: KnownJob) -> float:
         return one.step if self._in_steps else 1.0

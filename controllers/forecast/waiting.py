@@ -5,7 +5,7 @@ from typing import Final
 
 from controllers.core.model import Snapshot, TrialId
 from controllers.policies.kit.waits import LEAST_USED, ONE_CORE, chance_of_waiting, waiting_per_work
-from controllers.policies.kit.work_left import Measured
+from controllers.policies.kit.work_left import SweepMeasurements
 
 MOST_PER_WORK: Final = 1e10
 
@@ -37,7 +37,7 @@ def waits_of(busy: float | None, step: float, cost: float, cores: float, speed: 
     return Waits(chance, min(MOST_PER_WORK, waiting_per_work(step, cost / cores, speed)))
 
 
-def free_cores(snapshot: Snapshot, measured: Measured) -> dict[TrialId, float]:
+def free_cores(snapshot: Snapshot, measured: SweepMeasurements) -> dict[TrialId, float]:
     """Return the cores that each trial which may wait has while it computes: at least what it is entitled to."""
     found: dict[TrialId, float] = {}
     for node in snapshot.nodes:

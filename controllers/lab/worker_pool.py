@@ -1,4 +1,4 @@
-"""Processes that compute for whoever started them, and end with it."""
+"""Processes that compute for the process that started them, and end with it."""
 
 import gc
 import os

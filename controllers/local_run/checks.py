@@ -11,7 +11,7 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
-from controllers.core.word_script import unwrapped
+from controllers.core.word_script import unwrap
 from controllers.search import read_search
 from controllers.worlds.local.processes.pythons import interpreter_of, is_same_interpreter
 from controllers.worlds.local.room import Machine
@@ -93,7 +93,7 @@ def pythons_told(planned: Sequence[PlannedTrial]) -> list[str]:
     """Return a line for each interpreter that the word ``python`` means in a trial and that may surprise."""
     lines = dict[str, None]()
     for step in (trial.step for trial in planned if trial.step.command):
-        command, env = unwrapped(step.command + step.args), _with_path(step)
+        command, env = unwrap(step.command + step.args), _with_path(step)
         word = command[0]
         meant, found = interpreter_of(command, env), shutil.which(word, path=env.get("PATH"))
         if meant and sys.executable not in {word, meant}:
@@ -148,7 +148,7 @@ def _check_annotations(step: PodStep) -> None:
 def _check_trial(trial: PlannedTrial, machine: Machine) -> None:
     step, largest = trial.step, max(machine.nodes.values())
     _check_annotations(step)
-    for command in unwrapped(step.words(step.command + step.args))[: bool(step.command)]:
+    for command in unwrap(step.words(step.command + step.args))[: bool(step.command)]:
         # Without it, each attempt of each trial would fail for itself.
         found = interpreter_of((command,), _with_path(step)) or shutil.which(command, path=step.env.get("PATH"))
         if not found:

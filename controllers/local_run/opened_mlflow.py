@@ -35,8 +35,8 @@ _EVERY_S: Final = 1.0
 _SELDOM_S: Final = 10.0
 """Seconds between two looks where all that run keep a journal: only their runs, for tags, must be found then."""
 _REST: Final = 20.0
-"""Times as long as each write of tags took that the writer rests: a server on the machine that trains takes CPU from
-the trials."""
+"""After each write, the writer of tags rests so many times as long: a server on this machine takes CPU from the
+trials."""
 _LAST_REQUEST_S: Final = 10.0
 
 
@@ -129,7 +129,7 @@ class OpenedMlflow:
 
     def settle(self, within_s: float) -> None:
         """Wait until the runs show all that was decided; no trial trains any more."""
-        self._writer.rest = 0.0
+        self._writer.hurry()
         self.source.poll(whole=True)  # runs may have been made since the last look
         self.tags.settle(within_s)
 

@@ -30,10 +30,10 @@ class LocalSettings:
 
     ``cpus_per_node`` is in cores, for all nodes or for each of them; None divides all cores of the machine evenly.
     ``jobs`` is how many trials run at a time, None for as many as pay. ``seed`` breaks the default scheduler's ties.
-    ``fresh`` starts anew where an unfinished run is. ``as_begun`` goes on with the newest run of the sweep as it was
-    asked for then, whatever is asked for now. ``adds_policies`` adds the policies to those that the newest run of the
-    same sweep ran under. ``extends`` trains what that run has not trained of a sweep that has more trials by now, under
-    the policies of that run.
+    ``fresh`` starts from nothing where an unfinished run is. ``as_begun`` goes on with the newest run of the sweep as
+    it was asked for then, whatever is asked for now. ``adds_policies`` adds the policies to those that the newest run
+    of the same sweep ran under. ``extends`` trains what that run has not trained of a sweep that has more trials by
+    now, under the policies of that run.
     """
 
     nodes: int = 1

@@ -17,10 +17,10 @@ from mlflow_hooks.journal import POINTS
 from mlflow_hooks.state_folder import read_ending, read_identity
 from mlflow_hooks.tracking_server import TrackingServer
 
-EVERY_S: Final = 3.0
+EVERY_S: Final = 5.0
 LONGEST_PAUSE_S: Final = 30.0
-_REST: Final = 3.0
-"""Each round is followed by a rest of so many times its length: sending takes a quarter of one connection at most."""
+_REST: Final = 12.0
+"""Each round is followed by a rest of so many times its length: what the server writes down takes CPU from trials."""
 _MOST_FAILURES: Final = 2
 """Trials for which a round fails until MLflow is taken to be away."""
 

@@ -22,8 +22,9 @@ from mlflow_hooks.journal import POINTS, Point
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
 _AT_ONCE: Final = 2**22
+"""Bytes of a log that are read at once."""
 _LONGEST_LINE: Final = 2**16
-"""Bytes of a log that are read together, and that a line has at most."""
+"""Bytes of a line that are read at most."""
 _PRINTED: Final = "printed"
 
 

@@ -58,7 +58,7 @@ def run_locally(
         source: the file it came from.
         policies: in the order to run them; the first decides the initial placement, but for those that place trials.
         settings: nodes, seed, where runs are kept.
-        screen: whoever shows it.
+        screen: what shows it.
 
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
@@ -146,7 +146,7 @@ def resume_ended(
     Args:
         path: the folder of a run.
         policy: what steers them.
-        screen: whoever shows it.
+        screen: what shows it.
         chosen: tells by its short id whether a trial is to go on.
 
     Raises:

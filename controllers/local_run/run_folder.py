@@ -101,7 +101,7 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
         state_dir: folder that holds ``runs/``.
         sweep: what the run is named after.
         identity: all that makes two commands the same (JSON).
-        fresh: start anew whatever there is.
+        fresh: start a new run, even where an unfinished one is.
     """
     runs = state_dir / "runs"
     runs.mkdir(parents=True, exist_ok=True)

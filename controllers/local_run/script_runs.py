@@ -41,21 +41,21 @@ class ScriptRuns:
         """Return the run that a trial goes on with: one in the sweep's experiment; empty where there is none."""
         home = [self._sweeps[sweep].experiment_id]
         nothing: list[str] = []
-        runs = self._asked(lambda: [run.run_id for run in runs_of_trial(self._client, home, trial, objective)], nothing)
+        runs = self._ask(lambda: [run.run_id for run in runs_of_trial(self._client, home, trial, objective)], nothing)
         return next(iter(runs), "")
 
     def retire(self, trial: str, objective: str) -> None:
         """Take the runs of a trial that begins again out of the account."""
-        self._asked(
+        self._ask(
             lambda: retire(self._client, runs_of_trial(self._client, self._experiments(), trial, objective)),
             default=None,
         )
 
     def ended_badly(self, trial: str, attempt: str) -> bool:
         """Return whether an attempt is known to have failed, whatever its launcher's exit code."""
-        return self._asked(lambda: ended_badly(self._client, self._experiments(), trial, attempt), default=False)
+        return self._ask(lambda: ended_badly(self._client, self._experiments(), trial, attempt), default=False)
 
-    def _asked(self, question: Callable[[], _Answer], default: _Answer) -> _Answer:
+    def _ask(self, question: Callable[[], _Answer], default: _Answer) -> _Answer:
         """Ask MLflow, unless it was away a short time ago."""
         if time.monotonic() < self._away_until:
             return default

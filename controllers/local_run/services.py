@@ -12,14 +12,14 @@ from controllers.core import labels
 from controllers.core.forecast import Forecast
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
-from controllers.core.word_script import unwrapped
+from controllers.core.word_script import unwrap
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.local_run.order import Order
 from controllers.local_run.run_folder import RunFolder
 from controllers.tracking.access import absolute, environment_as_given, shown
 from controllers.worlds.local import environment
 from controllers.worlds.local.attempts import cores_at_most
-from controllers.worlds.local.environment import composed
+from controllers.worlds.local.environment import compose_environment
 from controllers.worlds.local.mlflow_server import HUNG_AFTER_S, LocalMlflow
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.processes.preload import Plans
@@ -33,7 +33,7 @@ GRACE_S: Final = 30.0
 
 
 class Screen(Observer, Protocol):
-    """Whoever shows a run to a person: an observer that also takes words."""
+    """What shows a run to a person: an observer that also takes words."""
 
     def say(self, text: str) -> None:
         """Show a message."""
@@ -89,7 +89,7 @@ def start_services(
     """Start what a run needs around it, to be ended with ``stack``; MLflow may not answer yet."""
     stack.enter_context(folder.lock())
     stop = stack.enter_context(stop_on_signals())
-    inherited = environment.inherited(environment_as_given())
+    inherited = environment.inherit_environment(environment_as_given())
     imposed = {"PYTHONUNBUFFERED": "1", **environment.without_proxy(os.environ)}
     stack.enter_context(_set_here(environment.without_proxy(os.environ)))
     uri, server = os.environ.get(TRACKING_URI), None
@@ -142,8 +142,8 @@ def _warmths(
     return most_wanted(
         warmth_of(
             plans,
-            unwrapped(trial.step.command + trial.step.args),
-            composed(
+            unwrap(trial.step.command + trial.step.args),
+            compose_environment(
                 inherited,
                 trial.step.environment,
                 imposed,

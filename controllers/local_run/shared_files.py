@@ -19,15 +19,16 @@ from controllers.worlds.local.processes import proctree
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
 
 _MOST_TOLD: Final = 5
-"""Files that are named of a sweep."""
+"""Files of a sweep that are named."""
 _MOST_TRIALS: Final = 5
-"""Trials that are named of a file."""
+"""Trials of a file that are named."""
 _REST: Final = 30.0
-"""Looks are so many times further apart than one takes: all of them take about 3 % of a core at most."""
+"""The next look waits so many times as long as the last one took: all looks take about 3 % of a core at most."""
 _LEAST_REST_S: Final = 0.5
 _AT_ONCE_S: Final = 0.02
+"""Seconds that a look takes from the sweep's loop at a time."""
 _LAST_S: Final = 5.0
-"""Seconds that a look takes of the sweep's loop at a time, and that the last one may take in all."""
+"""Seconds that the last look may take in all."""
 _PAGE: Final = "docs/how-to/keep-trials-files-apart.md"
 _NUMBER: Final = re.compile(r"[a-z]*[0-9][a-z0-9]*")
 
@@ -138,7 +139,7 @@ class SharedFilesWatch:
         return [path for path in news if path in self._files and not self._files[path].always]
 
     def _not_one_each(self, trials: Sequence[LocalJob], *, last: bool) -> list[str]:
-        """Return the files of which there are fewer than trials that ran as they changed, and have ended well since."""
+        """Return the files that are fewer than the trials that ran as they changed and have ended well since."""
         well = frozenset(job.trial for job in trials if job.phase is Phase.SUCCEEDED)
         if len(well) == self._ended_well and not last:
             return []

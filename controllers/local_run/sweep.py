@@ -13,7 +13,7 @@ from controllers.core.model import TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble, guarded
+from controllers.driving.assembly import RESIZES_FREELY_S, assemble, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.policy_change import PolicyChange
@@ -143,7 +143,7 @@ class LocalSweep:
 
         Args:
             result: what the sweep came to, as far as the disk knows.
-            jobs: its jobs, all of which have ended.
+            jobs: its jobs; all have ended.
 
         Returns:
             The result, also with what MLflow alone knows, and what MLflow still lacks, empty for nothing.
@@ -212,7 +212,9 @@ class LocalSweep:
                 logs=(ActionFile(folder),),
                 observers=(self._mlflow, recorder, Forecaster(policy, world.to_come, told), silence, screen),
                 # Under a policy that places no trial, those that a search gives their hyperparameters start too.
-                guard=lambda policy: Pinned(policy=guarded(policy), short=world.short),
+                guard=lambda policy: Pinned(
+                    policy=guard_policy(policy, resize_cooldown=RESIZES_FREELY_S), short=world.short
+                ),
                 requests=AskedFile(folder),
             )
             return Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now())

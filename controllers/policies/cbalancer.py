@@ -16,7 +16,7 @@ from controllers.core.model import Node, NodeName, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.occupancy import Occupancy
-from controllers.policies.kit.paces import StepMemo, timed
+from controllers.policies.kit.paces import StepMemo, time_steps
 from controllers.policies.kit.settings import PolicySettings
 
 BUSY = 0.95
@@ -92,7 +92,7 @@ class CBalancer(PolicySettings):
         profiles = {name: profile for name, profile in state.profiles.items() if name in left}
         proposals = []
         if due:
-            profiles = profiled(snapshot, profiles, self.stale_after * self.interval)
+            profiles = profile_trials(snapshot, profiles, self.stale_after * self.interval)
             occupancy = Occupancy.of(with_destinations(snapshot, moves.asked))
             for move, reason in balancing(occupancy, profiles, moves, self.least_gain):
                 proposals.append(Proposal(move, reason))
@@ -102,7 +102,9 @@ class CBalancer(PolicySettings):
         return Decision(CBalancerState(profiles, moves, due_at), tuple(proposals), due_at if live else None)
 
 
-def profiled(snapshot: Snapshot, profiles: Mapping[TrialId, Profile], stale_after: float) -> dict[TrialId, Profile]:
+def profile_trials(
+    snapshot: Snapshot, profiles: Mapping[TrialId, Profile], stale_after: float
+) -> dict[TrialId, Profile]:
     """Return the profiles of the trials that have not ended, after a look at their newest reports.
 
     Args:
@@ -113,7 +115,7 @@ def profiled(snapshot: Snapshot, profiles: Mapping[TrialId, Profile], stale_afte
     nodes = {node.name: node for node in snapshot.nodes}
     fair = fair_cores(snapshot, nodes)
     trials = {trial.id: trial for trial in snapshot.unended}
-    memos = timed(snapshot, {name: profile.steps for name, profile in profiles.items()}, stale_after)
+    memos = time_steps(snapshot, {name: profile.steps for name, profile in profiles.items()}, stale_after)
     found: dict[TrialId, Profile] = {}
     for name, memo in memos.items():
         before, node = profiles.get(name, Profile()), trials[name].node

@@ -1,7 +1,7 @@
 """DQoES: each trial has a time that a step shall take, and shares move towards these targets.
 
 After Mao et al., "Differentiate Quality of Experience Scheduling for Deep Learning Applications with Docker Containers
-in the Cloud" (DQoES), of which the abstract is public here: the rule by which shares move is ours.
+in the Cloud" (DQoES). Only its abstract is public: the rule by which shares move is ours.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from pydantic import Field
 from controllers.core.actions import Action, Assessment, Decision, Proposal, Resize
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
-from controllers.policies.kit.paces import StepMemo, StepTime, timed
+from controllers.policies.kit.paces import StepMemo, StepTime, time_steps
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.kit.shares import SharedNode, shared_nodes, shrinks_first
 
@@ -97,7 +97,7 @@ class DQoES(PolicySettings):
         }
         if snapshot.now < state.due_at - CLOCK_SLACK:
             return Decision(state, wake_at=state.due_at, assessments=told)
-        steps = timed(snapshot, state.steps, self.stale_after * self.interval)
+        steps = time_steps(snapshot, state.steps, self.stale_after * self.interval)
         fresh = _fresh(steps, state.steps)
         costs = dict(state.costs)
         for name, took in fresh.items():
@@ -166,8 +166,8 @@ def split(
     A trial needs its present part times the seconds that its steps take over those that they shall take. From the
     least in rank to the greatest each gets that, as long as it fits. Those that do not fit share what is left. Where
     all fit, it goes to those without a time per step, else to the last in rank, so that the others are no faster than
-    they shall be. Whoever has no time per step is sure of what its author asked for; whoever was not measured keeps
-    what it has.
+    they shall be. A trial without a time per step is sure of what its author asked for. A trial that was not measured
+    keeps what it has.
 
     Args:
         members: Trials of one node.

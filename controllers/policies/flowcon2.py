@@ -14,7 +14,7 @@ from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.flowcon import FlowConRule
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
-from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.capacity import reconcile
 from controllers.policies.kit.occupancy import Occupancy, weight
 from controllers.policies.kit.places import places, still_starting, with_places
 
@@ -83,7 +83,7 @@ class FlowCon2(FlowConRule):
         placing = list(places(snapshot, occupancy, with_new_trial, because))
         due = snapshot.now >= state.due_at - CLOCK_SLACK
         moving = list(reliefs(occupancy, memos, moves)) if due else []
-        kept, clashing = reconciled((*placing, *moving, *shares.proposals), snapshot)
+        kept, clashing = reconcile((*placing, *moving, *shares.proposals), snapshot)
         for proposal in kept:
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(occupancy.capacity.trials[proposal.action.trial], proposal.action.node)

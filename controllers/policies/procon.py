@@ -14,7 +14,7 @@ from controllers.core.actions import Action, Assessment, Decision, Place
 from controllers.core.model import Node, NodeName, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.occupancy import Occupancy
-from controllers.policies.kit.paces import StepMemo, timed
+from controllers.policies.kit.paces import StepMemo, time_steps
 from controllers.policies.kit.places import places, still_starting, with_places
 from controllers.policies.kit.settings import PolicySettings
 
@@ -68,7 +68,7 @@ class ProCon(PolicySettings):
         left = {trial.id: trial for trial in snapshot.unended}
         times = {name: memo for name, memo in state.times.items() if name in left}
         if due:
-            times = timed(snapshot, times, self.stale_after * self.interval)
+            times = time_steps(snapshot, times, self.stale_after * self.interval)
         starting = still_starting(snapshot, state.starting)
         expected = contention(snapshot, times)
 

@@ -108,7 +108,7 @@ def parse_policy(spec: str) -> Policy[Any]:
         raise UnknownPolicyError(message)
     for place, policy in enumerate(parts):
         earlier = next((before.name for before in parts[:place] if Place in before.needs), None)
-        # Each would undo what the other did, for ever: the one before hears nothing of what this one holds back.
+        # Each would undo what the other did, again and again: the one before never learns what this one holds back.
         if Suspend in policy.needs and earlier is not None:
             message = f"in {spec!r}, {earlier} would start again what {policy.name} suspends; put {policy.name} first"
             raise PolicyOrderError(message)

@@ -18,7 +18,7 @@ FORECASTS_FILE = "forecasts.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ToldForecast:
-    """What was told ``at`` that time: of the sweep's end, and of the trials of which something else is foreseen."""
+    """What was told ``at`` that time: the sweep's end, and the trials whose forecast has changed."""
 
     at: float
     end: EndRange | None

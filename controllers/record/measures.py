@@ -21,15 +21,15 @@ def times_to_target(
     Trials without a target, and those that never got there, are left out. A report counts when it was seen.
     """
     submitted: dict[str, float] = {}
-    found: dict[str, float] = {}
+    seconds_of: dict[str, float] = {}
     for event in timeline:
         submitted.setdefault(event.trial, event.at)
         target = goals[event.trial].target if event.trial in goals else None
-        if target is None or event.kind is not EventKind.REPORT or event.value is None or event.trial in found:
+        if target is None or event.kind is not EventKind.REPORT or event.value is None or event.trial in seconds_of:
             continue
         if reached(event.value, target, direction):
-            found[event.trial] = event.at - submitted[event.trial]
-    return found
+            seconds_of[event.trial] = event.at - submitted[event.trial]
+    return seconds_of
 
 
 def seconds_per_step(timeline: Iterable[TimelineEvent]) -> dict[str, float]:

@@ -8,14 +8,14 @@ from controllers.core.actions import Assessment
 from controllers.core.model import Phase, Snapshot, Trial, TrialId
 
 SILENT_S: Final = 600.0
-"""Seconds without a report after which a trial is silent, at least."""
+"""A trial is silent after so many seconds without a report, at least."""
 GAPS: Final = 10.0
-"""Times the longest time between two of its own reports that it may take."""
+"""It is silent after so many times the longest time between two of its own reports, if that is longer."""
 
 
 @dataclass(slots=True)
 class _Heard:
-    """When a trial was heard last, of which attempt, by which report, and its longest time between two, in seconds."""
+    """When a trial was heard last, with the attempt and the report, and its longest time between two, in seconds."""
 
     at: float
     attempt: int

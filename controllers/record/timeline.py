@@ -20,8 +20,8 @@ class TimelineError(SpeconError):
 class EventKind(StrEnum):
     """What a timeline event tells; each lists the fields that it fills beside ``at`` and ``trial``.
 
-    Where a trial has several workers, ``nodes`` has the node of each by rank, the first of which is ``node``; ``cpu``
-    is each worker's, and the ``value`` of usage that of all.
+    Where a trial has several workers, ``nodes`` has the node of each by rank, and ``node`` is the first of them;
+    ``cpu`` is each worker's, and the ``value`` of usage that of all.
     """
 
     PHASE = "phase"

@@ -19,7 +19,7 @@ from controllers.core.model import Point, Snapshot, Trial, TrialId
 from controllers.search.cost import IN_A_CLUSTER, Bound, check_cost
 from controllers.search.process import SearchProcess
 from controllers.search.spec import read_search
-from controllers.search.told import Ledger, Told, drawn_before
+from controllers.search.told import Ledger, TrialNews, drawn_before
 from controllers.search.worker import TOLD
 
 _LOG = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class _Record:
     name: str
     trial: Trial
     ledger: Ledger
-    log: list[Told] = field(default_factory=list)
+    log: list[TrialNews] = field(default_factory=list)
     found: dict[TrialId, Point] = field(default_factory=dict)
     pending: dict[TrialId, _Question] = field(default_factory=dict)
     seen: Snapshot | None = None
@@ -87,10 +87,10 @@ class _Record:
         self.drawn = drawn_before(others, {**found, **points}) - len(found)
         self.seen = snapshot
 
-    def untold(self, upto: int) -> list[Told]:
+    def untold(self, upto: int) -> list[TrialNews]:
         """Return which points the search found that do not stand in the log as far as ``upto``."""
         known = {told.trial for told in self.log[:upto]}
-        return [Told(trial, point) for trial, point in self.found.items() if trial not in known]
+        return [TrialNews(trial, point) for trial, point in self.found.items() if trial not in known]
 
 
 _Job = tuple["SearchesElsewhere", _Record, _Question]
@@ -105,7 +105,7 @@ class SearchesElsewhere:
         self._owner = owner
         self._records: dict[tuple[str, str], _Record] = {}
         self.answered = False
-        """Whether an answer has come that nobody has fetched; whoever looks sets it back."""
+        """Whether an answer has come that nobody has fetched; the code that looks sets it back."""
 
     def ask(self, trial: Trial, snapshot: Snapshot, points: Mapping[TrialId, Point]) -> Point:
         """Return the hyperparameters of ``trial``; see ``Search``."""
@@ -236,7 +236,7 @@ class SearchQueue:
         self._process.ready()
         self._forget()
         message: dict[str, Any] = {"study": record.name}
-        untold: list[Told] = []
+        untold: list[TrialNews] = []
         if record.started != self._process.started:
             record.started, record.sent, untold = self._process.started, 0, record.untold(question.upto)
             drawn = question.drawn + len(record.found)
@@ -250,8 +250,8 @@ class SearchQueue:
         if "error" in answer:
             raise SearchError(answer["error"])
         if "unknown" in answer:
-            # So much was asked by others since that it was forgotten. Two large ones must not drive out each other
-            # for ever, before either has learnt all.
+            # Others have asked so much since that it was forgotten. Two large searches must not drive each other out
+            # again and again, before either has learnt all.
             record.started, record.lost = 0, True
             return False
         if whole:

@@ -1,6 +1,6 @@
 """Optuna's samplers as searches: a study in memory for each sweep, told what is known of its trials.
 
-What is known is read anew from the cluster and from MLflow at each question, so a controller that starts again builds
+What is known is read from the cluster and from MLflow again at each question, so a controller that starts again builds
 the study again. Nothing that Optuna stores is kept, since some samplers store pickles.
 """
 
@@ -13,7 +13,7 @@ from controllers.core.model import Direction, Point, Snapshot, Trial, TrialId, V
 from controllers.core.optuna_library import quiet_optuna
 from controllers.search.cost import ON_THIS_MACHINE, Bound, check_cost
 from controllers.search.spec import Dimension, Options, SearchSpec, read_search
-from controllers.search.told import Ledger, Told, drawn_before
+from controllers.search.told import Ledger, TrialNews, drawn_before
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -79,7 +79,7 @@ class Study:
         """How many hyperparameters of trials it keeps."""
         return len(self._numbers) * len(self._spec.space)
 
-    def learn(self, news: Iterable[Told]) -> None:
+    def learn(self, news: Iterable[TrialNews]) -> None:
         """Take in which trials have begun or ended; what is known already changes nothing."""
         with _told_as_errors_of(self._spec):
             for told in news:
@@ -101,8 +101,8 @@ class Study:
                     step = int(domain.step or 1)
                     value = asked.suggest_int(name, int(domain.low), int(domain.high), log=domain.log, step=step)
                 else:
-                    found = asked.suggest_float(name, domain.low, domain.high, log=domain.log, step=domain.step)
-                    value = domain.tidy(found)
+                    drawn = asked.suggest_float(name, domain.low, domain.high, log=domain.log, step=domain.step)
+                    value = domain.tidy(drawn)
                 return value
 
             point = self._spec.drawn(draw)
@@ -121,7 +121,7 @@ class Study:
         number = self._storage.create_new_trial(self._id, template_trial=made)
         self._numbers[name] = self._storage.get_trial_number_from_id(number)
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: TrialNews) -> None:
         optuna = quiet_optuna()
         if told.best is None:
             self._study.tell(self._numbers[told.trial], state=optuna.trial.TrialState.FAIL)
@@ -166,13 +166,13 @@ def sampler_of(spec: SearchSpec, seed: int) -> "BaseSampler":
 
 def _distribution(dimension: Dimension) -> "BaseDistribution":
     distributions, domain = quiet_optuna().distributions, dimension.domain
-    found: BaseDistribution
+    distribution: BaseDistribution
     if isinstance(domain, Options):
-        found = distributions.CategoricalDistribution(domain.options)
+        distribution = distributions.CategoricalDistribution(domain.options)
     elif domain.whole:
-        found = distributions.IntDistribution(
+        distribution = distributions.IntDistribution(
             int(domain.low), int(domain.high), log=domain.log, step=int(domain.step or 1)
         )
     else:
-        found = distributions.FloatDistribution(domain.low, domain.high, log=domain.log, step=domain.step)
-    return found
+        distribution = distributions.FloatDistribution(domain.low, domain.high, log=domain.log, step=domain.step)
+    return distribution

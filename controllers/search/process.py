@@ -68,13 +68,13 @@ class SearchProcess:
         assert self._process is not None  # noqa: S101 - for mypy
         within_s = self._answer_s + (START_S if self._fresh else 0.0)
         try:
-            return self._asked(self._process, json.dumps(question).encode() + b"\n", within_s)
+            return self._ask(self._process, json.dumps(question).encode() + b"\n", within_s)
         except (OSError, ValueError) as error:
             self.close()
             message = f"the process that searches ended in the middle of it ({type(error).__name__})"
             raise SearchError(message) from error
 
-    def _asked(self, process: "subprocess.Popen[bytes]", question: bytes, within_s: float) -> dict[str, Any]:
+    def _ask(self, process: "subprocess.Popen[bytes]", question: bytes, within_s: float) -> dict[str, Any]:
         assert process.stdin is not None  # noqa: S101 - it was opened as a pipe
         assert process.stdout is not None  # noqa: S101
         deadline = time.monotonic() + within_s
@@ -93,8 +93,8 @@ class SearchProcess:
                 message = "it sent no whole answer"
                 raise OSError(message)
         self._fresh = False
-        found: dict[str, Any] = json.loads(answer)
-        return found
+        parsed: dict[str, Any] = json.loads(answer)
+        return parsed
 
     def close(self) -> None:
         """End the process."""

@@ -1,6 +1,6 @@
 """A search as it stands on a trial's pod: the sampler, and the space that it draws from. Pure.
 
-Whoever may make pods may write one, so all that is read is bounded.
+Anybody who may make pods may write one, so all that is read is bounded.
 """
 
 import json
@@ -23,7 +23,7 @@ from pydantic import (
 
 from controllers.core.errors import SearchError
 from controllers.core.model import Parameters, Point, Value
-from controllers.core.parameters import MOST_NAME, MOST_PARAMETERS, MOST_TEXT, bounded
+from controllers.core.parameters import MOST_NAME, MOST_PARAMETERS, MOST_TEXT, bound_parameters
 
 MOST_WRITTEN: Final = 4096
 """Characters of a search: of an annotation no more are read."""
@@ -151,12 +151,12 @@ class SearchSpec(_Part):
 
     def drawn(self, draw: Callable[[Dimension], Value]) -> Point:
         """Return a point; ``draw`` gives the value of a hyperparameter that matters."""
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for dimension in self.space:
             when = dimension.when
-            matters = when is None or _holds(when, found)
-            found[dimension.name] = draw(dimension) if when is None or matters else when.otherwise
-        return tuple(found.items())
+            matters = when is None or _holds(when, values)
+            values[dimension.name] = draw(dimension) if when is None or matters else when.otherwise
+        return tuple(values.items())
 
     def by_chance(self, chance: Random) -> Point:
         """Return a point that any other is as likely as; the same state of ``chance`` gives the same one."""
@@ -192,7 +192,9 @@ class SearchSpec(_Part):
                 candidates += dimension.domain.options
             elif isinstance(number, float) and dimension.domain.low <= number <= dimension.domain.high:
                 candidates.insert(0, dimension.domain.tidy(number))
-            match = [one for one in candidates if dict(bounded({dimension.name: one})).get(dimension.name) == number]
+            match = [
+                one for one in candidates if dict(bound_parameters({dimension.name: one})).get(dimension.name) == number
+            ]
             if number is None or not match:
                 return None
             found[dimension.name] = match[0]

@@ -9,7 +9,7 @@ from controllers.search.spec import SearchSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TrialNews:
     """A trial that began with ``point``, or, where ``over``, came to ``best``: its best value, None where it failed."""
 
     trial: TrialId
@@ -31,9 +31,9 @@ class Ledger:
         """Return the trials that search in the same words, of the same sweep."""
         return [one for one in snapshot.trials if (one.sweep, one.search) == self._key]
 
-    def news(self, trials: list[Trial], points: Mapping[TrialId, Point]) -> list[Told]:
+    def news(self, trials: list[Trial], points: Mapping[TrialId, Point]) -> list[TrialNews]:
         """Return which of ``trials`` have begun or ended since the last time."""
-        found: list[Told] = []
+        told: list[TrialNews] = []
         for trial in trials:
             if trial.id in self._over:
                 continue
@@ -42,11 +42,11 @@ class Ledger:
                 if point is None:
                     continue  # not begun, or begun with values of somebody else's
                 self.begun.add(trial.id)
-                found.append(Told(trial.id, point))
+                told.append(TrialNews(trial.id, point))
             if trial.phase.ended:
                 self._over.add(trial.id)
-                found.append(Told(trial.id, over=True, best=_best(trial)))
-        return found
+                told.append(TrialNews(trial.id, over=True, best=_best(trial)))
+        return told
 
 
 def drawn_before(trials: list[Trial], points: Mapping[TrialId, Point]) -> int:

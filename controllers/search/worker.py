@@ -18,11 +18,11 @@ from controllers.core.errors import SearchError
 from controllers.core.model import Direction, TrialId
 from controllers.search.optuna_search import Study
 from controllers.search.spec import read_search
-from controllers.search.told import Told
+from controllers.search.told import TrialNews
 
 MOST_VALUES: Final = 150_000
 """Hyperparameters of trials in all studies that are kept, some 100 MiB; the one that was asked last is always kept."""
-TOLD: Final = TypeAdapter(list[Told])
+TOLD: Final = TypeAdapter(list[TrialNews])
 
 
 class Studies:
@@ -67,7 +67,7 @@ def serve(questions: TextIO, answers: TextIO, studies: Studies) -> None:
 
 
 def main() -> None:
-    """Limit this process, and serve whoever started it."""
+    """Limit this process, and serve the process that started it."""
     most = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")

@@ -19,9 +19,9 @@ from controllers.core.ports import MetricSource
 _LOG = logging.getLogger(__name__)
 _STOP_S = 10.0
 _OWNER_S = 5.0
+"""Seconds of a round that the sources of one owner get where there are other owners."""
 _MOST_OTHERS = 4
-"""Seconds of a round that the sources of one owner get where there are others, and of how many of these it then waits
-for the turns."""
+"""An owner that took longer rests for the turns of so many others at most."""
 
 
 class Latest:

@@ -18,7 +18,7 @@ _MAKES: Final = "create_experiment"
 
 
 class CarefulClient(MlflowClient):
-    """A client of a tracking server, each method of which raises ``MlflowException`` or ``OSError`` where it fails."""
+    """A client of a tracking server whose methods all raise ``MlflowException`` or ``OSError`` where they fail."""
 
     def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - whatever MLflow's client has
         """Return an attribute of MLflow's client; a method of it is held to the two errors."""

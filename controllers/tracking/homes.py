@@ -16,8 +16,9 @@ from mlflow_hooks import contract
 NAMESPACE_TAG: Final = "specon.namespace"
 """On the run of a sweep: the namespace of its workflow; on one machine there is none."""
 _PAGE: Final = 100
+"""Experiments, or runs, of a page."""
 _MOST_PAGES: Final = 20
-"""Of experiments, and of runs in a page of them: enough for two thousand, and no endless list."""
+"""Pages that are read: enough for two thousand, and no endless list."""
 
 
 def home_of(client: MlflowClient, sweep_uid: str) -> str | None:

@@ -77,7 +77,7 @@ def check_artifacts(client: "MlflowClient", run: str, artifact_uri: str) -> None
     Args:
         client: A client of the tracking server.
         run: The run that they belong to, for the message.
-        artifact_uri: Where MLflow says that they are: whoever made the experiment may have said so.
+        artifact_uri: Where MLflow says that they are: the maker of the experiment may have told MLflow so.
 
     Raises:
         ForeignAddressError: They lie on a server that would get the login.

@@ -18,7 +18,7 @@ from urllib3.exceptions import HTTPError
 from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
 from controllers.tracking.run_context import PARENT
-from controllers.tracking.values import Reported, newest_in_json, newest_of
+from controllers.tracking.values import MetricPoint, newest_in_json, newest_of
 from mlflow_hooks import contract
 
 _PAGE: Final = 500
@@ -27,9 +27,9 @@ _SEARCH: Final = "/api/2.0/mlflow/runs/search"
 _ANSWER_S: Final = 30
 """Seconds that a page may take: nobody waits for it, and a busy server is not away."""
 _MOST_ANSWER: Final = 16 * 2**20
+"""Bytes of an answer: a single wide character in it makes it four times as large in memory."""
 _MOST_PARTS: Final = 1_000_000
-"""Bytes of an answer, of which one wide character makes four times as many in memory, and values in it: these take a
-hundred megabytes."""
+"""Values in an answer: so many take a hundred megabytes."""
 _OTHER_KIND: Final = "MLflow answered a search of runs with JSON of another kind"
 _FEWER: Final = 8
 RUNNING: Final = "RUNNING"
@@ -55,7 +55,7 @@ class FoundRun:
 
     trial: TrialId
     run_id: str
-    metrics: Mapping[str, Reported]
+    metrics: Mapping[str, MetricPoint]
     others: frozenset[str] = frozenset()
     going_on: bool = True
     began: int = 0

@@ -18,7 +18,7 @@ from controllers.core.model import Sample, TrialId
 from controllers.tracking.access import shown
 from controllers.tracking.metric_source import RUNNING, FoundRun, TooMuchError, believed, find_runs
 from controllers.tracking.reading_plan import ReadingPlan
-from controllers.tracking.values import Reported
+from controllers.tracking.values import MetricPoint
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)
@@ -181,7 +181,7 @@ class MlflowSource:
         sample = None if newest is None or stamp is None else self._sample(run, newest, stamp)
         return _Seen(run, now, stamp, sample)
 
-    def _stamped(self, newest: Reported, before: _Seen | None, now: float) -> _Stamp:
+    def _stamped(self, newest: MetricPoint, before: _Seen | None, now: float) -> _Stamp:
         """Return when a report was made, whatever the clock of its node says: after the last look, and before now."""
         known = None if before is None else before.stamp
         if known is not None and known.report == (newest.step, newest.epoch_s):
@@ -192,7 +192,7 @@ class MlflowSource:
             earliest = max(known.epoch_s, before.read_s - _LAG_S)
         return _Stamp((newest.step, newest.epoch_s), min(max(newest.epoch_s, earliest), now))
 
-    def _sample(self, run: FoundRun, newest: Reported, stamp: _Stamp) -> Sample:
+    def _sample(self, run: FoundRun, newest: MetricPoint, stamp: _Stamp) -> Sample:
         metrics = run.metrics
         total = _value(metrics, contract.METRIC_STEPS_TOTAL)
         return Sample(
@@ -219,6 +219,6 @@ def _alike(one: FoundRun, other: FoundRun) -> bool:
     )
 
 
-def _value(metrics: Mapping[str, Reported], name: str) -> float | None:
+def _value(metrics: Mapping[str, MetricPoint], name: str) -> float | None:
     found = metrics.get(name)
     return None if found is None else found.value

@@ -12,11 +12,11 @@ from typing import Final
 WHOLE_S: Final = 30.0
 """Seconds between two readings of all runs, at least: what is logged after a run's end is seen that much later."""
 SOON_S: Final = 5.0
-"""Seconds after the last of these, at least, until trials that were submitted since bring the next."""
+"""The same where trials were submitted since the last reading."""
 WAIT: Final = 20.0
-"""Times as long as a reading of all runs took is waited until the next: of the largest sweep it takes seconds."""
+"""The next reading of all runs waits so many times as long as the last one took: a large sweep's takes seconds."""
 WATCHED_S: Final = 30.0
-"""Seconds after its last change for which a run that does not go on is asked for each time."""
+"""For so many seconds after its last change, a run that does not go on is still asked for each time."""
 
 
 @dataclass(slots=True)

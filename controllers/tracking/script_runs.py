@@ -21,8 +21,9 @@ _LONGEST_NAME: Final = 100
 _PAGE: Final = 100
 _MOST_PAGES: Final = 20
 _LOOK_S: Final = 5.0
+"""Seconds between two looks into the other experiments, at least."""
 _WAIT: Final = 20.0
-"""Seconds between two looks into the other experiments, and how many times as long as one look took is waited."""
+"""The next look waits so many times as long as the last one took, at least."""
 _BEGAN_AGAIN: Final = " (began again)"
 _UNSUCCESSFUL: Final = frozenset({"FAILED", "KILLED", "RUNNING"})
 

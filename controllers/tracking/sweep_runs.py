@@ -139,7 +139,7 @@ def close_sweep(
             "specon.median_completion_s": result.median_completion_s,
         }
         name = sweep.sweep_id.rpartition(".")[2]
-        for best in result.ranked().get(name, ())[:1]:
+        for best in result.ranking().get(name, ())[:1]:
             figures["specon.best_objective"] = best.final_metric or 0.0
             # Tags, since a sweep that goes on may find a better one, and parameters of a run never change.
             client.set_tag(sweep.run_id, "specon.best_trial", best.id)

@@ -25,17 +25,18 @@ from mlflow_hooks import contract
 _LOG = logging.getLogger(__name__)
 Compose = Callable[[Trial, Assessment | None, str | None], dict[str, str]]
 REST: Final = 3.0
-"""After each write, rest this many times as long as it took: so writing takes a quarter of one connection at most."""
+"""After each write, the writer rests so many times as long as it took: a quarter of one connection at most."""
 _STOP_S: Final = 15.0
 _LOOK_S: Final = 0.1
 _SERVER_ERROR: Final = 500
 _ASIDE: Final = 3.0
-"""After a failure, times the wait for the next round: longer than it takes until another run has had its turn."""
+"""A run that failed waits so many times as long as until the next round: another run has its turn before."""
 _OWNER_S: Final = 2.0
 """Seconds that the tags of one owner's sweeps may take until the others' get their turn."""
 _MOST_AGAIN_S: Final = 600.0
+"""Seconds for which a run that takes no tags is left alone at most."""
 _MOST_REFUSED: Final = 10_000
-"""Longest time for which a run that takes no tags is left alone, in seconds, and how many of them are remembered."""
+"""Such runs that are remembered at most."""
 _STOPPED: Final = "stopped"
 _OUTCOMES: Final = {Phase.SUSPENDING: "suspended", Phase.SUSPENDED: "suspended", Phase.STOPPED: _STOPPED}
 
@@ -163,7 +164,7 @@ class ForecastBoard:
         self._newest = forecast
 
     def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield each trial or sweep of which something else is foreseen; all of these can wait."""
+        """Yield each trial or sweep whose forecast has changed; all of these can wait."""
         if not also_minor:
             return
         newest, trials, sweeps = self._newest, self._trials(), self._sweeps()
@@ -209,23 +210,29 @@ class TagWriter:
 
     def __init__(self, client: MlflowClient, *, round_s: float = 1.0, again_s: float = 5.0, rest: float = REST) -> None:
         self._client = client
-        self.rest = rest
+        self._rest = rest
         self._round_s = round_s
         self._refused: dict[str, tuple[float, int]] = {}
         self._again_s = again_s
         self._turns: list[_Turn] = []
         self._changed = threading.Event()
         self._stop = threading.Event()
+        self._hurried = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlflow-tags", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
+    def hurry(self) -> None:
+        """Rest no more from now on, as nothing trains any longer that this could take CPU from."""
+        self._hurried.set()
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        self._hurried.set()
         self._changed.set()
         self._thread.join(timeout=_STOP_S)
 
@@ -265,7 +272,10 @@ class TagWriter:
             self._changed.wait(timeout=self._again_s)
             self._changed.clear()
             taken = self._write(also_minor=False) and self._write(also_minor=True)
-            self._stop.wait(self._round_s if taken else self._again_s)
+            if taken:
+                self._hurried.wait(self._round_s)
+            else:
+                self._stop.wait(self._again_s)
 
     def _write(self, *, also_minor: bool) -> bool:
         """Write what is due, minor changes for a round at most; return whether MLflow answered."""
@@ -335,7 +345,7 @@ class TagWriter:
             if error.get_http_status_code() < _SERVER_ERROR:  # type: ignore[no-untyped-call]
                 raise _RefusedError(str(error)[:200]) from error
             raise
-        self._stop.wait(self.rest * (time.monotonic() - began))
+        self._hurried.wait(self._rest * (time.monotonic() - began))
 
 
 def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) -> dict[str, str]:

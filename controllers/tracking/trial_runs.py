@@ -22,9 +22,10 @@ _MOST_TWINS: Final = 20
 _PAGE: Final = 1000
 _MOST_RUNS: Final = 100_000
 _LONGEST: Final = 6000
+"""Characters of a parameter that MLflow takes."""
 _MOST_PARAMS: Final = 1000
 _MOST: Final = 100
-"""Characters of a parameter, and parameters of one call, that MLflow takes."""
+"""Parameters that MLflow takes in one call."""
 
 
 def open_trial_run(
@@ -65,7 +66,7 @@ def settle_trials(
     succeeded: Mapping[str, bool],
     objectives: Mapping[TrialId, str],
 ) -> None:
-    """Leave each trial of a sweep with one run that has its parameters, whoever made its runs, or nobody.
+    """Leave each trial of a sweep with one run that has its parameters, no matter who made its runs, if anybody did.
 
     Args:
         client: of the tracking server.

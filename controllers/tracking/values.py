@@ -1,4 +1,4 @@
-"""The values of metrics out of MLflow, as their trials logged them: whoever reads a metric reads it here.
+"""The values of metrics out of MLflow, as their trials logged them: all code that reads a metric reads it here.
 
 MLflow's SQL stores have no infinities. They keep the greatest finite numbers in their place, and hand these out as if a
 trial had logged them.
@@ -20,7 +20,7 @@ _MOST_STEP: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class MetricPoint:
     """One point of a metric: its value may be NaN or infinite. ``epoch_s`` is in Unix seconds."""
 
     value: float
@@ -29,17 +29,17 @@ class Reported:
 
 
 def as_logged(value: float) -> float:
-    """Return the value that a trial logged, of which MLflow keeps ``value``: an infinity is one again."""
+    """Return the value that a trial logged where MLflow keeps ``value``: an infinity is one again."""
     return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
 
 
-def newest_of(run: Run) -> Mapping[str, Reported]:
+def newest_of(run: Run) -> Mapping[str, MetricPoint]:
     """Return the newest point of each metric of a run."""
     # run.data.metrics drops step and timestamp; the protobuf form keeps them.
-    return {m.key: Reported(as_logged(m.value), m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
+    return {m.key: MetricPoint(as_logged(m.value), m.step, m.timestamp / 1000) for m in run.data.to_proto().metrics}
 
 
-def newest_in_json(metric: Mapping[str, Any]) -> Reported:
+def newest_in_json(metric: Mapping[str, Any]) -> MetricPoint:
     """Return a metric's newest point out of a run in the JSON of MLflow's REST API.
 
     Raises:
@@ -51,7 +51,7 @@ def newest_in_json(metric: Mapping[str, Any]) -> Reported:
     if abs(int(step)) > _MOST_STEP:
         message = f"step {str(step)[:40]} is beyond the 64 bits that MLflow counts with"
         raise ValueError(message)
-    return Reported(as_logged(float(value)), int(step), int(at) / 1000)
+    return MetricPoint(as_logged(float(value)), int(step), int(at) / 1000)
 
 
 def newest_in_database(file: Path) -> dict[str, float]:
@@ -64,11 +64,11 @@ def newest_in_database(file: Path) -> dict[str, float]:
     return {}
 
 
-def history_of(client: MlflowClient, run_id: str, metric: str) -> list[Reported]:
+def history_of(client: MlflowClient, run_id: str, metric: str) -> list[MetricPoint]:
     """Return all points of a metric, in the order in which MLflow hands them out.
 
     Raises:
         MlflowException: MLflow is away or refuses.
     """
     points = client.get_metric_history(run_id, metric)
-    return [Reported(as_logged(float(m.value)), int(m.step), m.timestamp / 1000) for m in points]
+    return [MetricPoint(as_logged(float(m.value)), int(m.step), m.timestamp / 1000) for m in points]

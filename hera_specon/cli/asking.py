@@ -245,7 +245,7 @@ def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, te
         SpeconError: The sweep is over, a trial is not there, or the cluster refused.
     """
     known = desk.trials()
-    chosen = list(known) if everything else [_named(name, known) for name in trials]
+    chosen = list(known) if everything else [_find_trial(name, known) for name in trials]
     # One that is to stop does not only pause.
     before = desk.asks()
     asks = {trial: Ask.STOP if before.get(trial) is Ask.STOP else ask for trial in chosen}
@@ -269,17 +269,17 @@ def ask_no_more(desk: Desk, trials: Sequence[str], *, everything: bool) -> list[
     """
     asks = desk.asks()
     paused = [trial for trial, ask in asks.items() if ask is Ask.PAUSE]
-    chosen = paused if everything else [_named(name, paused) for name in trials]
+    chosen = paused if everything else [_find_trial(name, paused) for name in trials]
     desk.ask({trial: ask for trial, ask in asks.items() if trial not in chosen})
     return chosen
 
 
-def _named(name: str, known: Sequence[str]) -> str:
-    found = [trial for trial in known if trial == name or trial.rpartition(".")[2] == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        message = f"{name!r} may be any of {', '.join(found)}: name its sweep too."
+def _find_trial(name: str, known: Sequence[str]) -> str:
+    matching = [trial for trial in known if trial == name or trial.rpartition(".")[2] == name]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        message = f"{name!r} may be any of {', '.join(matching)}: name its sweep too."
         raise NoSuchTrialError(message)
     shown = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "") or "none"
     message = f"There is no trial {name!r} to ask: {shown}."

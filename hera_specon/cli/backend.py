@@ -105,14 +105,14 @@ def chosen_policies(backend: Backend, given: Sequence[str], workflow: Workflow, 
             workflow's sweeps name different ones.
     """
     if given:
-        return [parsed(backend.parse_policy, spec, "--policy") for spec in given]
+        return [parse_spec(backend.parse_policy, spec, "--policy") for spec in given]
     named = sorted({str(notes[labels.ANNOTATION_POLICY]) for notes in _annotations(workflow)})
     if len(named) > 1:
         message = f"The sweeps in {file} name different policies: {', '.join(named)}. Choose one with --policy."
         raise PolicyChoiceError(message)
     if named:
-        return [parsed(backend.parse_policy, named[0], f"annotation {labels.ANNOTATION_POLICY} in {file}")]
-    return [parsed(backend.parse_policy, DEFAULT_POLICY, "the default policy")]
+        return [parse_spec(backend.parse_policy, named[0], f"annotation {labels.ANNOTATION_POLICY} in {file}")]
+    return [parse_spec(backend.parse_policy, DEFAULT_POLICY, "the default policy")]
 
 
 def _annotations(workflow: Workflow) -> Iterator[Mapping[str, Any]]:
@@ -123,7 +123,7 @@ def _annotations(workflow: Workflow) -> Iterator[Mapping[str, Any]]:
             yield notes
 
 
-def parsed(parse_policy: Callable[[str], Policy[Any]], spec: str, where: str) -> Policy[Any]:
+def parse_spec(parse_policy: Callable[[str], Policy[Any]], spec: str, where: str) -> Policy[Any]:
     """Return the policy that ``spec`` names.
 
     Raises:

@@ -20,7 +20,7 @@ def _option(*names: str, **attributes: Any) -> _Decorator:  # noqa: ANN401 - cli
 
 
 def _split(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in ``given``, each of which may hold several with commas between."""
+    """Return the names in ``given``, where one text may hold several with commas between."""
     names = [name.strip() for names in given for name in names.split(",")]
     return tuple(dict.fromkeys(name for name in names if name))
 

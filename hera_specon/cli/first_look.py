@@ -66,7 +66,7 @@ def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
         with _own_mlflow(), suppress(SweepInterrupted):
             workflow, screen = built(backend, sweep), PlainScreen(lambda _: None)
             done = backend.run_locally(workflow, asked.file, [backend.parse_policy("default")], settings, screen)
-        raise BadInput(_told(asked, done, metrics_in(folder), _printed(folder)))
+        raise BadInput(_describe(asked, done, metrics_in(folder), _read_output(folder)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -107,31 +107,31 @@ def metrics_in(folder: Path) -> list[FoundMetric]:
     """Return the metrics that trials under ``folder`` logged; where they logged none, those that they printed."""
     from controllers.tracking.values import newest_in_database  # noqa: PLC0415 - MLflow's import takes seconds
 
-    logged = dict(_journalled(folder)) | newest_in_database(folder / "mlflow" / "mlflow.db")
-    found = {name: value for name, value in logged.items() if not name.startswith(_NOT_THEIRS)}
-    if not found:
-        found = {name: value for line in _printed(folder) for name, value in printed_metrics(line)}
-    return sorted((FoundMetric(*one) for one in found.items()), key=lambda metric: metric.rank)
+    logged = dict(_read_journals(folder)) | newest_in_database(folder / "mlflow" / "mlflow.db")
+    metrics = {name: value for name, value in logged.items() if not name.startswith(_NOT_THEIRS)}
+    if not metrics:
+        metrics = {name: value for line in _read_output(folder) for name, value in printed_metrics(line)}
+    return sorted((FoundMetric(*one) for one in metrics.items()), key=lambda metric: metric.rank)
 
 
-def _journalled(folder: Path) -> Iterator[tuple[str, float]]:
+def _read_journals(folder: Path) -> Iterator[tuple[str, float]]:
     for path in sorted(folder.glob(f"runs/*/*/state/*/{POINTS}")):
         points = map(Point.decode, path.read_bytes().splitlines())
         yield from ((point.key, point.value) for point in points if point is not None)
 
 
-def _printed(folder: Path) -> list[str]:
+def _read_output(folder: Path) -> list[str]:
     """Return the lines that trials under ``folder`` printed."""
     logs = sorted(folder.glob("runs/*/*/logs/*.log"))
     return [line for log in logs for line in lines_of(log.read_text(encoding="utf-8", errors="replace"))]
 
 
-def _told(asked: OneLine, done: "LocalRun | None", metrics: list[FoundMetric], printed: list[str]) -> str:
+def _describe(asked: OneLine, done: "LocalRun | None", metrics: list[FoundMetric], printed: list[str]) -> str:
     """Return what the first trial says of the objective."""
     failed = done is not None and not all(trial.succeeded for result in done.results for trial in result.trials)
     if failed:
         last = [line for line in printed if line.strip()][-_LAST_LINES:]
-        return "\n".join(["The first trial failed, so the sweep was not started. It printed last:", *_indented(last)])
+        return "\n".join(["The first trial failed, so the sweep was not started. It printed last:", *_indent(last)])
     if not metrics:
         return (
             "The first trial told of no metric, so there is nothing to go by. Print one, as in `loss: 0.31`, or log it "
@@ -144,12 +144,12 @@ def _told(asked: OneLine, done: "LocalRun | None", metrics: list[FoundMetric], p
     return "\n".join(
         [
             "What is the objective? The first trial told of these metrics. Choose a line (that trial trains again):",
-            *_indented([*lines[:_MOST_SHOWN], *more]),
+            *_indent([*lines[:_MOST_SHOWN], *more]),
         ]
     )
 
 
-def _indented(lines: list[str]) -> list[str]:
+def _indent(lines: list[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hera_specon.records.run_folder import RunNotFoundError, RunRecord, combined, find_run, load_run
+from hera_specon.records.run_folder import RunNotFoundError, RunRecord, combine_records, find_run, load_run
 
 
 def found_folder(run: str | None, state_dir: Path, uri: str | None) -> Path | None:
@@ -39,13 +39,13 @@ def found_record(runs: Sequence[str | None], state_dir: Path, uri: str | None) -
     from hera_specon.records.tracked import tracked_record  # noqa: PLC0415
 
     be_impatient()
-    found: list[RunRecord] = []
+    records: list[RunRecord] = []
     client: CarefulClient | None = None
     for run in runs:
         folder = found_folder(run, state_dir, uri)
         if folder is not None:
-            found.append(load_run(folder))
+            records.append(load_run(folder))
         elif run is not None:
             client = client or CarefulClient(uri)  # not sooner: without an address it makes a database right here
-            found.append(tracked_record(client, run))
-    return combined(found)
+            records.append(tracked_record(client, run))
+    return combine_records(records)

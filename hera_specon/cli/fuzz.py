@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.backend import parsed
+from hera_specon.cli.backend import parse_spec
 from hera_specon.cli.options import json_file_option, policies_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
 
@@ -25,7 +25,7 @@ class NothingToSearchError(SpeconError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class FuzzRequest:
     """What was asked for on the command line."""
 
     runs: int
@@ -39,7 +39,7 @@ class Request:
 
 
 @dataclass
-class Tally:
+class FuzzTally:
     """What all runs came to so far."""
 
     runs: int = 0
@@ -95,7 +95,7 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
 
     Exit codes: 0 nothing went wrong, 1 a sweep went wrong, 2 the command or a file is wrong, 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = Request(**options)
+    request = FuzzRequest(**options)
     console = open_console(request.json_out)
     tally = _search(request, console) if request.again is None else _run_again(request, request.again, console)
     if request.json_out is not None:
@@ -116,16 +116,16 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
         raise click.exceptions.Exit(_FAILED)
 
 
-def _search(request: Request, console: Console) -> Tally:
+def _search(request: FuzzRequest, console: Console) -> FuzzTally:
     from controllers.lab.fault_search.case import dump_case  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.lab.fault_search.random_cases import every_policy  # noqa: PLC0415
     from controllers.lab.fault_search.search import search  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
     for spec in request.policies:
-        parsed(parse_policy, spec, "--policy")
+        parse_spec(parse_policy, spec, "--policy")
     policies = request.policies or every_policy()
-    seeds, tally, began = range(request.seed, request.seed + request.runs), Tally(), time.monotonic()
+    seeds, tally, began = range(request.seed, request.seed + request.runs), FuzzTally(), time.monotonic()
     with progress_bar(console, "searching", "sweeps", request.runs) as advance:
         for batch in search(seeds, policies, request.minutes, request.processes):
             tally.add(batch)
@@ -145,7 +145,7 @@ def _search(request: Request, console: Console) -> Tally:
     return tally
 
 
-def _run_again(request: Request, file: Path, console: Console) -> Tally:
+def _run_again(request: FuzzRequest, file: Path, console: Console) -> FuzzTally:
     from controllers.lab.fault_search.case import load_case  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.lab.fault_search.faulty_run import run_case  # noqa: PLC0415
     from controllers.lab.fault_search.search import Counterexample  # noqa: PLC0415
@@ -155,7 +155,7 @@ def _run_again(request: Request, file: Path, console: Console) -> Tally:
         raise NothingToSearchError(message)
     case = load_case(file)
     ordeal = run_case(case)
-    tally = Tally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
+    tally = FuzzTally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
     if ordeal.violation is not None:
         tally.found.append(Counterexample(case.scenario.seed, case, ordeal.violation))
     _print(console, f"{file}: {'nothing went wrong' if ordeal.violation is None else _in_words(ordeal.violation)}")

@@ -14,7 +14,7 @@ from hera_specon.cli.library_warnings import library_warnings_in_short
 from hera_specon.formatting import printable_lines
 
 
-class Failure(click.ClickException):
+class CommandFailure(click.ClickException):
     """Something went wrong that is neither bad input nor an interruption."""
 
     exit_code: ClassVar[int] = 1
@@ -24,19 +24,19 @@ class Failure(click.ClickException):
         return printable_lines(shown(self.message))
 
 
-class BadInput(Failure):
+class BadInput(CommandFailure):
     """The command or a file that it names is wrong; nothing was started."""
 
     exit_code: ClassVar[int] = 2
 
 
-class Interrupted(Failure):
+class Interrupted(CommandFailure):
     """The owner stopped it."""
 
     exit_code: ClassVar[int] = 130
 
 
-def failure(error: BaseException) -> Failure:
+def failure(error: BaseException) -> CommandFailure:
     """Return what to tell people about ``error``."""
     if isinstance(error, SweepInterrupted):
         return Interrupted(str(error))
@@ -45,7 +45,7 @@ def failure(error: BaseException) -> Failure:
     if isinstance(error, SpeconError | OSError):
         return BadInput(str(error))
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return Failure(f"specon itself failed: {told}\nSee where with: specon --debug ...")
+    return CommandFailure(f"specon itself failed: {told}\nSee where with: specon --debug ...")
 
 
 class PoliteGroup(click.Group):

@@ -45,7 +45,7 @@ def init(ctx: click.Context, /, *, saved: Path, force: bool, seed: int, **option
 
     Exit codes: 0 written, 2 the command is wrong, or the file is there already.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    given = _completed(Given.taken(ctx, options))
+    given = _complete(Given.take(ctx, options))
     asked = one_line(given, seed, saved)
     built(real_backend(), asked.sweep)
     save(asked.source, saved, force=force)
@@ -54,7 +54,7 @@ def init(ctx: click.Context, /, *, saved: Path, force: bool, seed: int, **option
     )
 
 
-def _completed(given: Given) -> Given:
+def _complete(given: Given) -> Given:
     """Return what the command line says, and what it leaves out as an example."""
     options = dict(given.options)
     if options["minimized"] is None and options["maximized"] is None:

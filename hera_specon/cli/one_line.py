@@ -84,7 +84,7 @@ class OneLine:
     def workflow(self, backend: Backend) -> Workflow:
         """Say what is swept, write it where that was asked for, and return the workflow."""
         workflow = built(backend, self.sweep)
-        for told in (*self._told(), *self._warnings()):
+        for told in (*self._summary(), *self._warnings()):
             say(told, err=True)
         if self.saved is not None:
             save(self.source, self.saved, force=False)
@@ -107,7 +107,7 @@ class OneLine:
         yield f"specon submit {file}   sends it to a cluster with Argo Workflows: first set image= below, and"
         yield "state_claim= to a volume for checkpoints (docs/how-to/submit-a-sweep.md)"
 
-    def _told(self) -> Iterator[str]:
+    def _summary(self) -> Iterator[str]:
         sweep = self.sweep
         space = ", ".join(f"{name}={code_of(values)}" for name, values in sweep.space.items())
         drawn = points(sweep.space, "grid" if sweep.search == "grid" else "random", sweep.trials, sweep.seed)
@@ -177,7 +177,7 @@ class Given:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def taken(cls, ctx: click.Context, options: dict[str, Any]) -> "Given":
+    def take(cls, ctx: click.Context, options: dict[str, Any]) -> "Given":
         """Take out of ``options`` what belongs to a sweep in one line.
 
         Raises:
@@ -200,14 +200,14 @@ class Given:
         return cls(line, file, assigned, command, own)
 
 
-def asked_sweep(ctx: click.Context, options: dict[str, Any]) -> AskedSweep:
+def read_sweep(ctx: click.Context, options: dict[str, Any]) -> AskedSweep:
     """Return the sweep that a command line names or defines; what belongs to it alone is taken out of ``options``.
 
     Raises:
         click.UsageError: the line does not say what to run, or says it in two ways.
     """
     saved: Path | None = options.pop("saved")
-    given = Given.taken(ctx, options)
+    given = Given.take(ctx, options)
     if given.assigned or given.command:
         return one_line(given, options["seed"], saved)
     if given.file is None:

@@ -30,7 +30,7 @@ class NodeCount(click.ParamType[int]):
         return number
 
 
-class Cores(click.ParamType[float]):
+class CoreCount(click.ParamType[float]):
     """More than no cores, and not endlessly many."""
 
     name = "cores"
@@ -57,7 +57,7 @@ class CoresOfNodes(click.ParamType["float | tuple[float, ...]"]):
         """Return ``value`` as one number of cores, or as one for each node."""
         if isinstance(value, tuple):  # click converts what it has converted once more
             return value
-        sizes = tuple(Cores().convert(size, param, ctx) for size in str(value).split(","))
+        sizes = tuple(CoreCount().convert(size, param, ctx) for size in str(value).split(","))
         return sizes if len(sizes) > 1 else sizes[0]
 
 

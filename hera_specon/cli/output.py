@@ -67,7 +67,7 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
     console.print(repeats_table(results))
     console.print(leaderboard(last))
     for part in parts_of(folder)[-1:]:
-        for best, *_ in last.ranked().values():
+        for best, *_ in last.ranking().values():
             kept = {"Checkpoint": newest_checkpoint(part, best.id), "Working folder": own_folder(part, best.id)}
             for what in (what for what, where in kept.items() if where):
                 told = f"{what} of {best.id}: {kept[what]}"

@@ -36,23 +36,23 @@ def release(  # noqa: PLR0913 - one argument for each option
       specon release vae-sweep-x7k2p -n lab
     """  # noqa: D301 - \b keeps click from filling the lines after it
     from hera_specon.cluster.access import open_cluster  # noqa: PLC0415 - `specon --help` must not wait for these
-    from hera_specon.cluster.gates import held, let_go  # noqa: PLC0415
+    from hera_specon.cluster.gates import find_held, let_go  # noqa: PLC0415
 
     if (workflow is None) != everything:
         message = "Name either a workflow or --all."
         raise click.UsageError(message)
     access = open_cluster(kubeconfig, context, namespace)
-    found = held(access, workflow)
-    if found.nothing:
+    waiting = find_held(access, workflow)
+    if waiting.nothing:
         say(f"Nothing waits for a controller in namespace {access.namespace}.")
-    for record in found.adopted:
+    for record in waiting.adopted:
         say(f"workflow {record.name} is marked as steered by a controller")
-    for pod in found.pods:
+    for pod in waiting.pods:
         trial = pod.definition.name if pod.definition is not None else "not known"
         say(f"pod {pod.name} waits (trial {trial}, attempt {pod.attempt})")
-    if found.nothing or dry_run:
+    if waiting.nothing or dry_run:
         return
     if not yes:
         click.confirm("Let them go?", abort=True)
-    for done in let_go(access, found):
+    for done in let_go(access, waiting):
         say(done)

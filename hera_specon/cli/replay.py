@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hera_specon.cli.backend import parsed
-from hera_specon.cli.options import Cores, NodeCount, json_file_option, policies_option, state_dir_option
+from hera_specon.cli.backend import parse_spec
+from hera_specon.cli.options import CoreCount, NodeCount, json_file_option, policies_option, state_dir_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
 from hera_specon.display.console import SafeConsole
 
@@ -20,7 +20,7 @@ _WIDE = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ReplayRequest:
     """What was asked for on the command line."""
 
     sweep: str
@@ -46,7 +46,7 @@ class Request:
     show_default=True,
 )
 @click.option("--nodes", type=NodeCount(), help="Nodes to simulate on.  [default: those it ran on]")
-@click.option("--cpus-per-node", type=Cores(), help="Cores of each node.  [default: as they were]")
+@click.option("--cpus-per-node", type=CoreCount(), help="Cores of each node.  [default: as they were]")
 @click.option(
     "--seeds", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Times to simulate each policy."
 )
@@ -63,10 +63,10 @@ class Request:
 )
 @click.option(
     "--cores-per-trial",
-    type=Cores(),
+    type=CoreCount(),
     default=1.0,
     show_default=True,
-    help="Cores that a trial can use, if it did not count its CPU seconds.",
+    help="CoreCount that a trial can use, if it did not count its CPU seconds.",
 )
 @json_file_option
 @click.option(
@@ -107,7 +107,7 @@ def replay(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
 
     Exit codes: 0 done, 2 the command or the record is wrong.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = Request(**options)
+    request = ReplayRequest(**options)
     done = _replay(request)
     if request.workload_out is not None:
         from controllers.lab.simulation.workload_file import write_workload  # noqa: PLC0415 - `specon --help` must not wait
@@ -121,17 +121,17 @@ def replay(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
         write_json(request.json_out, to_json(done))
 
 
-def _replay(request: Request) -> "Replayed":
+def _replay(request: ReplayRequest) -> "Replayed":
     from controllers.core.model import Direction  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from controllers.tracking.access import be_impatient  # noqa: PLC0415
     from hera_specon.replay import replaying, sources  # noqa: PLC0415
-    from hera_specon.replay.past_sweeps import Objective  # noqa: PLC0415
+    from hera_specon.replay.past_sweeps import KnownObjective  # noqa: PLC0415
 
-    policies = {spec: parsed(parse_policy, spec, "--policy") for spec in request.policies}
+    policies = {spec: parse_spec(parse_policy, spec, "--policy") for spec in request.policies}
     be_impatient()
     uri = request.mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
-    objective = Objective(request.objective, Direction(request.direction) if request.direction else None)
+    objective = KnownObjective(request.objective, Direction(request.direction) if request.direction else None)
     past = sources.find_past(request.sweep, sources.Where(request.state_dir, uri, request.cpus_per_node, objective))
     what_if = replaying.WhatIf(request.nodes, request.cpus_per_node, request.costs, request.cores_per_trial)
     total = replaying.simulations(past, request.policies, request.seeds)

@@ -8,8 +8,8 @@ import click
 
 from controllers.core.errors import SpeconError
 from controllers.policies.kit.settings import DEFAULT_POLICY
-from hera_specon.cli.backend import parsed
-from hera_specon.cli.group import Failure
+from hera_specon.cli.backend import parse_spec
+from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, offloaded_option, state_dir_option
 from hera_specon.cli.output import open_console, print_how_it_went, say, say_lines, this_command
 
@@ -24,7 +24,7 @@ class NothingToResumeError(SpeconError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ResumeRequest:
     """What was asked for on the command line."""
 
     sweep: str
@@ -73,14 +73,14 @@ def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     Exit codes: 0 done, 1 no trial logged the objective, 2 the command is wrong or there is nothing
     to resume, 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = Request(**options)
+    request = ResumeRequest(**options)
     if request.everything == bool(request.trials):
         message = "Name either trials with --trial, or --all."
         raise click.UsageError(message)
     from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.records.run_folder import RunNotFoundError, find_run  # noqa: PLC0415
 
-    parsed(parse_policy, request.policy, "--policy")
+    parse_spec(parse_policy, request.policy, "--policy")
     try:
         folder = find_run(request.sweep, request.state_dir)
     except RunNotFoundError:
@@ -89,7 +89,7 @@ def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
         _resume_here(request, folder)
 
 
-def _told(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) -> None:
+def _print_trials(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) -> None:
     """Print the trials that are to go on.
 
     Raises:
@@ -104,7 +104,7 @@ def _told(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) ->
         say(f"{trial}: {why}")
 
 
-def _let_go_on(request: Request, desk: "Desk") -> None:
+def _let_go_on(request: ResumeRequest, desk: "Desk") -> None:
     """Let trials of a sweep that runs go on."""
     from hera_specon.cli.asking import ask_no_more  # noqa: PLC0415 - `specon --help` must not wait for it
 
@@ -123,7 +123,7 @@ def _let_go_on(request: Request, desk: "Desk") -> None:
         say(f"{trial}: goes on")
 
 
-def _resume_here(request: Request, folder: Path) -> None:
+def _resume_here(request: ResumeRequest, folder: Path) -> None:
     from controllers.local_run.run import resume_ended  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from hera_specon.cli.asking import RunDesk  # noqa: PLC0415
@@ -136,9 +136,9 @@ def _resume_here(request: Request, folder: Path) -> None:
     if not (record.about.get("finished") or len(record.results()) == len(record.about.get("policies", ()))):
         _let_go_on(request, RunDesk(folder))
         return
-    found = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
+    stopped = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
     if all(run.result is not None for run in record.runs):
-        _told(found, request.chosen, folder.name)
+        _print_trials(stopped, request.chosen, folder.name)
     if request.dry_run:
         return
     console = open_console(None, outlives=True)
@@ -150,17 +150,17 @@ def _resume_here(request: Request, folder: Path) -> None:
     console.print(f"Report: {folder / REPORT_FILE}", highlight=False, markup=False, soft_wrap=True)
     if done.lacking:
         message = f"{done.lacking}. To send the rest, run again: {this_command()}"
-        raise Failure(message)
+        raise CommandFailure(message)
     if message := without_models(done.results):
-        raise Failure(message)
+        raise CommandFailure(message)
 
 
-def _resume_in_a_cluster(request: Request) -> None:
+def _resume_in_a_cluster(request: ResumeRequest) -> None:
     from hera_specon.cli.asking import WorkflowDesk  # noqa: PLC0415
     from hera_specon.cluster.access import find_workflow, open_cluster, read_pods, workflow_record  # noqa: PLC0415 - as above
     from hera_specon.cluster.channel import KubeChannel  # noqa: PLC0415
-    from hera_specon.submission.edits import Overrides, canonical_policy, edited  # noqa: PLC0415
-    from hera_specon.submission.resuming import continued, ended_early  # noqa: PLC0415
+    from hera_specon.submission.edits import Overrides, canonical_policy, edit_manifest  # noqa: PLC0415
+    from hera_specon.submission.resuming import continue_manifest, ended_early  # noqa: PLC0415
     from hera_specon.submission.size import check_size  # noqa: PLC0415
 
     access = open_cluster(request.kubeconfig, request.context, request.namespace)
@@ -169,15 +169,15 @@ def _resume_in_a_cluster(request: Request) -> None:
     if not record.finished:
         _let_go_on(request, WorkflowDesk(access, record))
         return
-    _told(ended_early(record), request.chosen, f"workflow {record.name}")
+    _print_trials(ended_early(record), request.chosen, f"workflow {record.name}")
     if request.dry_run:
         return
     pods = read_pods(access, record.name)
     points = {pod.definition.id: pod.definition.point for pod in pods if pod.definition and pod.definition.point}
-    manifest = continued(workflow, record, request.chosen, points)
+    manifest = continue_manifest(workflow, record, request.chosen, points)
     check_size(manifest, offloaded=request.offloaded)
     channel = KubeChannel(access.api)
-    manifest = edited(manifest, Overrides(policy=canonical_policy(request.policy)))
+    manifest = edit_manifest(manifest, Overrides(policy=canonical_policy(request.policy)))
     created = channel.create(access.namespace, manifest)
     say(f"Created workflow {created.name} in namespace {created.namespace} (uid {created.uid})")
     say(f"Watch it: specon status {created.name} -n {created.namespace} --watch")

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from controllers.core.errors import SweepInterrupted
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
-from hera_specon.cli.group import Failure
-from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, asked_sweep, one_line_options
+from hera_specon.cli.group import CommandFailure
+from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, one_line_options, read_sweep
 from hera_specon.cli.options import (
     POLICY_SPEC,
     CoresOfNodes,
@@ -24,10 +24,8 @@ from hera_specon.cli.options import (
 )
 from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
-from hera_specon.records.comparison import labelled, to_json
-from hera_specon.report.ahead_of_time import import_soon
-from hera_specon.report.opening import open_page
-from hera_specon.report.page import REPORT_FILE, write_report
+from hera_specon.records.comparison import label_results, to_json
+from hera_specon.report.ahead_of_time import PageImports
 
 if TYPE_CHECKING:
     from controllers.local_run.run import LocalRun
@@ -36,7 +34,7 @@ _MOST_RUNS: Final = 99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class RunRequest:
     """What was asked for on the command line."""
 
     sweep: AskedSweep
@@ -162,12 +160,14 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     have everything yet (the same command sends the rest), 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = Request(sweep=asked_sweep(ctx, options), **options)
+    request = RunRequest(sweep=read_sweep(ctx, options), **options)
     console = open_console(request.json_out, outlives=True)
-    import_soon()
     done = _run(ctx.obj or real_backend(), request, console)
-    results = labelled(done.results, done.policies or request.policies)
+    results = label_results(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
+    from hera_specon.report.opening import open_page  # noqa: PLC0415 - nothing waits for these at the start
+    from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
+
     report = done.folder / REPORT_FILE
     write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
     mlflow = done.serve_mlflow or done.tracking_uri
@@ -178,10 +178,10 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     if request.opens:
         open_page(report)
     if message := problems(done, results):
-        raise Failure(message)
+        raise CommandFailure(message)
 
 
-def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
+def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.advice import advice  # noqa: PLC0415
     from hera_specon.goals import run_warnings  # noqa: PLC0415
@@ -213,8 +213,8 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."
         raise click.UsageError(message)
     check_parameters(request.parameters, workflow, file)
-    found = (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies))
-    for warning in (*found, *advice(workflow, Path.cwd())):
+    warnings = (*run_warnings(workflow, policies), *risks(policies), *deaf_searches(workflow, policies))
+    for warning in (*warnings, *advice(workflow, Path.cwd())):
         say(f"Warning: {warning}", err=True)
     sizes = request.cpus_per_node
     settings = LocalSettings(
@@ -230,7 +230,8 @@ def _run(backend: Backend, request: Request, console: Console) -> "LocalRun":
         parameters=request.parameters,
     )
     live = console.is_terminal and not request.plain
-    with LiveScreen(console) if live else PlainScreen(lambda line: say_lines(line, console)) as screen:
+    also = PageImports()
+    with LiveScreen(console, also) if live else PlainScreen(lambda line: say_lines(line, console), also) as screen:
         try:
             return backend.run_locally(workflow, file, policies, settings, screen)
         except SweepInterrupted as error:

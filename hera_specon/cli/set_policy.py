@@ -36,9 +36,9 @@ def set_policy(
     from controllers.driving.assembly import check_policy  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.policies.registry import parse_policy, policy_spec  # noqa: PLC0415
     from hera_specon.cli.asking import desk_of  # noqa: PLC0415
-    from hera_specon.cli.backend import parsed  # noqa: PLC0415
+    from hera_specon.cli.backend import parse_spec  # noqa: PLC0415
 
-    wanted = parsed(parse_policy, policy, "POLICY")
+    wanted = parse_spec(parse_policy, policy, "POLICY")
     desk = desk_of(sweep, state_dir, kubeconfig, context, namespace)
     check_policy(wanted, *desk.can)
     desk.trials()  # refuses a sweep that is over

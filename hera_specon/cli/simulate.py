@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.backend import parsed
+from hera_specon.cli.backend import parse_spec
 from hera_specon.cli.options import NodeCount, json_file_option, policies_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
 
@@ -26,7 +26,7 @@ class ExperimentError(SpeconError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class SimulateRequest:
     """What was asked for on the command line."""
 
     experiments: tuple[str, ...]
@@ -131,7 +131,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
     from controllers.lab.simulation.evaluation import run_plans, to_json  # noqa: PLC0415 - `specon --help` must not wait
     from hera_specon.display.simulated import experiment_table  # noqa: PLC0415
 
-    request = Request(**options)
+    request = SimulateRequest(**options)
     orders = _orders(request)
     console = open_console(request.json_out, _WIDE)
     total = sum(len(order.policies) for order in orders) * request.seeds
@@ -144,14 +144,14 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
         write_json(request.json_out, to_json(summaries))
 
 
-def _orders(request: Request) -> "list[ExperimentPlan]":
+def _orders(request: SimulateRequest) -> "list[ExperimentPlan]":
     """Return what to simulate: each experiment with its policies."""
     from controllers.lab.simulation.evaluation import ExperimentPlan  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.lab.simulation.experiments import EVERY_EXPERIMENT  # noqa: PLC0415
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
 
     for spec in request.policies:
-        parsed(parse_policy, spec, "--policy")
+        parse_spec(parse_policy, spec, "--policy")
     setups = [_setup(name, request) for name in request.experiments]
     names = [setup.id for setup in setups]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -169,7 +169,7 @@ def _orders(request: Request) -> "list[ExperimentPlan]":
     return [ExperimentPlan(setup, request.policies or setup.policies) for setup in setups]
 
 
-def _setup(name: str, request: Request) -> "Setup":
+def _setup(name: str, request: SimulateRequest) -> "Setup":
     """Return the experiment of that name, or the workload or table of curves in that folder or file."""
     from controllers.core.model import Direction  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.lab.simulation.experiments import EVERY_EXPERIMENT, experiment_named  # noqa: PLC0415

@@ -25,7 +25,7 @@ Reader = Callable[[], "Sequence[SweepState]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class StatusRequest:
     """What was asked for on the command line."""
 
     sweep: str | None
@@ -67,7 +67,7 @@ def status(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
       specon status demo-3
       specon status --json | jq '.trials[] | select(.category == "converged")'
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = Request(**options)
+    request = StatusRequest(**options)
     read = _reader(request)
     if request.as_json:
         from hera_specon.sweep_state import to_json  # noqa: PLC0415 - `specon --help` must not wait for it
@@ -79,7 +79,7 @@ def status(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
         _show(read, watch=request.watch)
 
 
-def _reader(request: Request) -> Reader:
+def _reader(request: StatusRequest) -> Reader:
     """Return the function that reads the states: of a run on this machine if there is one, else of the cluster."""
     from hera_specon.records.run_folder import RunNotFoundError, find_run, run_states  # noqa: PLC0415 - `specon --help` must not wait for these
 

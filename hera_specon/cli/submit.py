@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hera_specon.cli.backend import check_parameters
-from hera_specon.cli.group import Failure
+from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, offloaded_option, parameters_option
 from hera_specon.cli.output import say, write_out
 
@@ -27,7 +27,7 @@ ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class SubmitRequest:
     """What was asked for on the command line."""
 
     file: Path
@@ -108,7 +108,7 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     Exit codes: 0 created (with --wait: succeeded), 1 the workflow failed, 2 the command or FILE is
     wrong, or the cluster refused it.
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = Request(**options)
+    request = SubmitRequest(**options)
     of_server = {
         "--token-file": request.token_file,
         "--certificate-authority": request.certificate_authority,
@@ -137,9 +137,9 @@ def submit(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
         _warn_of_objectives(workflow)
 
 
-def _submit(request: Request) -> "tuple[Created, Channel] | None":
+def _submit(request: SubmitRequest) -> "tuple[Created, Channel] | None":
     """Create the workflow; None if it was only printed."""
-    from hera_specon.submission.edits import Overrides, canonical_policy, edited, in_namespace, prepared  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.submission.edits import Overrides, canonical_policy, edit_manifest, in_namespace, prepare_manifest  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.submission.size import check_size  # noqa: PLC0415 - as above
 
     overrides = Overrides(
@@ -149,7 +149,7 @@ def _submit(request: Request) -> "tuple[Created, Channel] | None":
         tracking_uri=request.mlflow_tracking_uri,
         gate_first=request.gate_first,
     )
-    file, manifest = prepared(request.file, overrides)
+    file, manifest = prepare_manifest(request.file, overrides)
     check_parameters(request.parameters, file.manifest, request.file)
     if request.dry_run and request.first_nodes_of is None and request.extend is None:
         check_size(manifest, offloaded=request.offloaded)
@@ -161,13 +161,13 @@ def _submit(request: Request) -> "tuple[Created, Channel] | None":
         from hera_specon.cluster.access import first_nodes  # noqa: PLC0415 - as above
 
         earlier = channel.workflow(namespace, request.first_nodes_of)
-        manifest = edited(manifest, Overrides(first_nodes=first_nodes(earlier, file.sweeps)))
+        manifest = edit_manifest(manifest, Overrides(first_nodes=first_nodes(earlier, file.sweeps)))
     if request.extend is not None:
         from hera_specon.cluster.access import workflow_record  # noqa: PLC0415 - as above
-        from hera_specon.submission.extending import extended  # noqa: PLC0415
+        from hera_specon.submission.extending import extend_manifest  # noqa: PLC0415
 
         before = channel.workflow(namespace, request.extend)
-        manifest = extended(manifest, before, workflow_record(before))
+        manifest = extend_manifest(manifest, before, workflow_record(before))
     check_size(manifest, offloaded=request.offloaded)
     if request.dry_run:
         _print_yaml(manifest)
@@ -176,7 +176,7 @@ def _submit(request: Request) -> "tuple[Created, Channel] | None":
     return channel.create(namespace, manifest), channel
 
 
-def _open_channel(request: Request, written: str | None) -> "tuple[Channel, str, Access | None]":
+def _open_channel(request: SubmitRequest, written: str | None) -> "tuple[Channel, str, Access | None]":
     """Return the way to the cluster and the namespace there; ``written`` is the namespace that the file names."""
     from hera_specon.cluster.access import open_cluster  # noqa: PLC0415 - `specon --help` must not wait for these
     from hera_specon.cluster.channel import ArgoServerChannel, KubeChannel  # noqa: PLC0415
@@ -255,7 +255,7 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> dict[str, Any
         except (UnavailableError, ArgoServerError) as error:
             if time.monotonic() - heard_at > _PATIENCE_S:
                 message = f"{error}\nThe workflow runs on; see it with: specon status {name}"
-                raise Failure(message) from error
+                raise CommandFailure(message) from error
             workflow = {}
         phase, progress = text(workflow, "status", "phase"), text(workflow, "status", "progress")
         line = printable(f"{name}: {phase or 'Pending'}" + (f", {progress} steps" if progress else ""))
@@ -268,5 +268,5 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> dict[str, Any
     if phase != "Succeeded":
         why = printable(text(workflow, "status", "message")) or "no reason given"
         message = f"workflow {name} {phase.lower()}: {why}"
-        raise Failure(message)
+        raise CommandFailure(message)
     return workflow

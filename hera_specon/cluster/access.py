@@ -220,11 +220,11 @@ def first_nodes(workflow: Json, sweeps: tuple[str, ...]) -> Mapping[str, str]:
     """
     record = workflow_record(workflow)
     steps = [step for step in record.steps.values() if step.definition.sweep in sweeps]
-    found = {step.definition.name: step.attempts[0].node for step in steps if step.attempts and step.attempts[0].node}
-    if not found:
+    node_of = {step.definition.name: step.attempts[0].node for step in steps if step.attempts and step.attempts[0].node}
+    if not node_of:
         why = f": the nodes of its record {record.unread}" if record.unread else ""
         message = (
             f"workflow {record.name!r} has no trial of {', '.join(sweeps)} that ran, as far as Argo still knows{why}"
         )
         raise SpeconError(message)
-    return found
+    return node_of

@@ -67,7 +67,7 @@ class KubeChannel:
     def create(self, namespace: str, manifest: Json) -> Created:
         """Create the workflow."""
         try:
-            return _created(self._api.create(WORKFLOWS.path(namespace), manifest))
+            return _read_created(self._api.create(WORKFLOWS.path(namespace), manifest))
         except NotFoundError as error:
             message = (
                 f"{self._api.host} knows no Argo workflows or no namespace {namespace!r}: is Argo installed there?"
@@ -120,8 +120,8 @@ class ArgoServerChannel:
             made = self._service.create_workflow(request, quote(namespace, safe=""))
         except (HeraException, requests.RequestException, ValidationError, ValueError, KeyError, TypeError) as error:
             raise self._failure(error) from error
-        found = made.metadata
-        return Created(found.name or "", found.namespace or namespace, found.uid or "")
+        metadata = made.metadata
+        return Created(metadata.name or "", metadata.namespace or namespace, metadata.uid or "")
 
     def workflow(self, namespace: str, name: str) -> Json:
         """Return the workflow as it is now."""
@@ -130,10 +130,10 @@ class ArgoServerChannel:
         try:
             answer = self._service.session.get(url, headers=headers, verify=self._service.verify_ssl)
             answer.raise_for_status()
-            found = answer.json()
+            manifest = answer.json()
         except (requests.RequestException, ValueError, RecursionError) as error:
             raise self._failure(error) from error
-        return found if isinstance(found, dict) else {}
+        return manifest if isinstance(manifest, dict) else {}
 
     def page(self, created: Created) -> str | None:
         """Return the workflow's page in Argo's own interface."""
@@ -170,5 +170,5 @@ class _AsItIs:
         return json.dumps(self._body)
 
 
-def _created(workflow: Json) -> Created:
+def _read_created(workflow: Json) -> Created:
     return Created(*(text(workflow, "metadata", name) for name in ("name", "namespace", "uid")))

@@ -6,7 +6,7 @@ from random import Random
 
 from controllers.core import labels
 from controllers.core.model import Point, TrialId
-from controllers.core.parameters import noted
+from controllers.core.parameters import point_annotations
 from controllers.search import read_search
 from controllers.worlds.argo.calls.api import WORKFLOWS, ConflictError, NotFoundError
 from controllers.worlds.argo.reading.pods import PodRecord
@@ -32,7 +32,7 @@ class Held:
         return not self.pods and not self.adopted
 
 
-def held(access: Access, workflow: str | None) -> Held:
+def find_held(access: Access, workflow: str | None) -> Held:
     """Return what is held in the namespace, or of one workflow.
 
     Raises:
@@ -70,7 +70,7 @@ def let_go(access: Access, found: Held) -> Sequence[str]:
                 drawn = ", with hyperparameters drawn by chance"
             # The same chance for each attempt of a trial.
             chance = Random(trial.id)  # noqa: S311 - repeatable, guards no secret
-            notes |= noted(found.points.get(trial.id) or read_search(trial.search).by_chance(chance))
+            notes |= point_annotations(found.points.get(trial.id) or read_search(trial.search).by_chance(chance))
         try:
             open_gate(access.api, pod, None, notes)
         except (NotFoundError, ConflictError):

@@ -22,11 +22,11 @@ from controllers.core.results import RunResult
 from controllers.tracking.access import shown
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
-from controllers.tracking.values import Reported, newest_of
+from controllers.tracking.values import MetricPoint, newest_of
 from controllers.worlds.argo.calls.untrusted import epoch, text
 from controllers.worlds.argo.meaning.limits import given_up
 from controllers.worlds.argo.meaning.shown import result_of, trial_of
-from controllers.worlds.argo.meaning.trials import History, TrialState, group_by_trial
+from controllers.worlds.argo.meaning.trials import PodHistory, TrialState, group_by_trial
 from controllers.worlds.argo.reading.planned import planned_trials
 from controllers.worlds.argo.reading.pods import PodRecord
 from controllers.worlds.argo.reading.workflows import WorkflowRecord, record_of
@@ -46,7 +46,7 @@ RECOMMENDED: Final = "specon.recommended."
 """Begins the tags of a controller that acts on nothing; the rest is that of the tag it stands for."""
 
 
-class TrackingError(SpeconError):
+class MlflowUnreachableError(SpeconError):
     """MLflow does not answer, or its address is none."""
 
 
@@ -54,21 +54,21 @@ class TrackingError(SpeconError):
 class Tracked:
     """A trial's run: the newest point of each of its metrics, and its tags. All of it is untrusted."""
 
-    metrics: Mapping[str, Reported]
+    metrics: Mapping[str, MetricPoint]
     tags: Mapping[str, str]
 
     def assessment(self) -> Assessment | None:
         """Return what a policy thinks of the trial, None where none has said."""
-        told = self._told(contract.TAG_CATEGORY)
+        told = self._tag(contract.TAG_CATEGORY)
         category = Category(told) if told in set(Category) else None
-        outlook = self._told(contract.TAG_OUTLOOK)[:_MOST_TEXT]
+        outlook = self._tag(contract.TAG_OUTLOOK)[:_MOST_TEXT]
         if category is None and not outlook:
             return None
-        return Assessment(category, _finite(self._told(contract.TAG_GROWTH)), outlook)
+        return Assessment(category, _finite(self._tag(contract.TAG_GROWTH)), outlook)
 
     def reason(self) -> str:
         """Return why it was acted on last."""
-        return self._told(contract.TAG_REASON)[:_MOST_TEXT]
+        return self._tag(contract.TAG_REASON)[:_MOST_TEXT]
 
     def end(self, origin: float) -> EndRange | None:
         """Return when it will end, in seconds after ``origin`` (Unix seconds); None where nobody has said."""
@@ -88,7 +88,7 @@ class Tracked:
         value = newest.value
         return Progress(first=value, best=value, latest=value, step=newest.step, at=0.0, steps_total=steps_total)
 
-    def _told(self, tag: str) -> str:
+    def _tag(self, tag: str) -> str:
         return self.tags.get(tag) or self.tags.get(RECOMMENDED + tag.removeprefix("specon."), "")
 
 
@@ -96,17 +96,17 @@ def open_tracking(uri: str, *, named_by_reader: bool) -> MlflowClient:
     """Return a client of the tracking server at ``uri``.
 
     Raises:
-        TrackingError: It is no server's address, or a workflow names it and it would get the reader's login. A file
-            that a manifest names is not opened.
+        MlflowUnreachableError: It is no server's address, or a workflow names it and it would get the reader's login.
+            A file that a manifest names is not opened.
     """
     if uri and not named_by_reader:
         try:
             check_address(uri, "the workflow")
         except ForeignAddressError as error:
-            raise TrackingError(str(error)) from error
+            raise MlflowUnreachableError(str(error)) from error
     if urlsplit(uri).scheme not in {"http", "https"}:
         message = f"{shown(uri)!r} is not the address of an MLflow server, such as http://127.0.0.1:5000"
-        raise TrackingError(message)
+        raise MlflowUnreachableError(message)
     return CarefulClient(uri)
 
 
@@ -138,7 +138,7 @@ def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSw
     """Return what is known of ``sweeps``, which gives the experiment of each sweep id, and of their trials.
 
     Raises:
-        TrackingError: MLflow does not answer.
+        MlflowUnreachableError: MLflow does not answer.
     """
     try:
         experiments = [found for name in sorted(set(sweeps.values())) if (found := client.get_experiment_by_name(name))]
@@ -147,7 +147,7 @@ def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSw
         parents = {sweep: run for sweep in sweeps for run in _parents(client, ids, sweep)} if ids else {}
     except (MlflowException, OSError) as error:
         message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
-        raise TrackingError(message) from error
+        raise MlflowUnreachableError(message) from error
     trials = [Tracked(newest_of(run), run.data.tags) for run in runs]
     return TrackedSweeps(
         {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials},
@@ -173,8 +173,8 @@ def _parents(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Se
     """Return the newest run of a sweep itself, none where it has none yet."""
     wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep}' AND tags.`{TAG_POLICY}` != ''"
     newest = ["attributes.start_time DESC"]
-    found = client.search_runs(list(experiments), wanted, max_results=1, order_by=newest)
-    return [run for run in found if contract.TAG_TRIAL_ID not in run.data.tags]
+    runs = client.search_runs(list(experiments), wanted, max_results=1, order_by=newest)
+    return [run for run in runs if contract.TAG_TRIAL_ID not in run.data.tags]
 
 
 def _finite(text: str) -> float | None:
@@ -200,7 +200,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
     workflow = find_workflow(access, wanted)
     record = workflow_record(workflow)
     pods = [pod for pod in read_pods(access, record.name) if pod.workflow_uid == record.uid]
-    known, missing = _tracked(record, tracking_uri)
+    known, missing = _read_tracked(record, tracking_uri)
     tracked = known.trials
     states = trial_states(record, pods)
     if record.unread:
@@ -223,7 +223,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         total=max(len(states), len(planned_trials(workflow, (sweep.id for sweep in record.sweeps), {}))),
         snapshot=Snapshot(
             now=max(0.0, (ended or time.time()) - record.created_at),
-            trials=tuple(_shown(state, record, tracked.get(name)) for name, state in sorted(states.items())),
+            trials=tuple(_show_trial(state, record, tracked.get(name)) for name, state in sorted(states.items())),
             nodes=(),
         ),
         assessments={name: found for name, one in tracked.items() if (found := one.assessment()) is not None},
@@ -247,7 +247,7 @@ def objective_warnings(workflow: Mapping[str, Any], tracking_uri: str | None) ->
         return ()
     if record.unread:
         return (f"the nodes of Argo's record {record.unread}: whether trials lack their objective is not known here",)
-    known, missing = _tracked(record, tracking_uri)
+    known, missing = _read_tracked(record, tracking_uri)
     return () if missing else _objective_lines(record, trial_states(record, ()), known)
 
 
@@ -274,7 +274,7 @@ def trial_states(record: WorkflowRecord, pods: Sequence[PodRecord]) -> Mapping[T
         name: TrialState(
             of,
             steps.get(name),
-            History().after(by_trial.get(name, [])),
+            PodHistory().after(by_trial.get(name, [])),
             record.over_since,
             record.notes(of),
         )
@@ -293,7 +293,7 @@ def _failures(states: Mapping[TrialId, TrialState]) -> dict[TrialId, str]:
     return told
 
 
-def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
+def _show_trial(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:
     trial, attempt = trial_of(state, record.created_at), state.attempt
     recorded = state.step.attempts[-1].node if state.step is not None and state.step.attempts else ""
     nodes = attempt.nodes if attempt is not None and attempt.node else (recorded,) if recorded else ()
@@ -303,14 +303,14 @@ def _shown(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -
     return trial if tracked is None else replace(trial, progress=tracked.progress(state.definition.objective))
 
 
-def _tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:
+def _read_tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:
     uri = given or next((sweep.tracking_uri for sweep in record.sweeps if sweep.tracking_uri), "")
     try:
         return tracked_sweeps(
             open_tracking(uri, named_by_reader=bool(given)),
             {sweep.id: sweep.experiment for sweep in record.sweeps},
         ), ()
-    except TrackingError as error:
+    except MlflowUnreachableError as error:
         advice = "" if given else "; say where it answers from here with --mlflow-tracking-uri"
         where = shown(uri) or "no MLflow is named"
         told = f"Category, growth, step, metric and reason are missing: {where}: {shown(str(error))}{advice}"

@@ -12,7 +12,7 @@ from rich.text import Text
 from controllers.core.forecast import EndRange
 from controllers.core.model import Category, Phase, Snapshot
 from hera_specon import formatting
-from hera_specon.sweep_state import NodeRow, SweepState, Tally, TrialRow, best_so_far
+from hera_specon.sweep_state import NodeRow, SweepState, TrialCounts, TrialRow, best_so_far
 
 CATEGORY_STYLE = {Category.PROGRESSING: "blue", Category.WATCHING: "yellow", Category.CONVERGED: "magenta"}
 PHASE_STYLE = {
@@ -42,7 +42,7 @@ def in_words(left: EndRange | None) -> str:
     return "" if left is None else formatting.span(left.low, left.likely, left.high)
 
 
-def when_it_ends(tally: Tally, left: EndRange | None) -> str:
+def when_it_ends(tally: TrialCounts, left: EndRange | None) -> str:
     """Return when the sweep will end; empty once all its trials have."""
     if tally.ended == tally.total:
         return ""
@@ -60,7 +60,7 @@ def taken_by_others(snapshot: Snapshot) -> str:
 
 
 def headline(
-    tally: Tally, elapsed: float, left: EndRange | None, others: str = "", *, over: bool = False
+    tally: TrialCounts, elapsed: float, left: EndRange | None, others: str = "", *, over: bool = False
 ) -> RenderableType:
     """Return the sweep's own bar: trials ended, running, moving, failed, the time left, and what ``others`` take."""
     bar = _bar(tally.ended / max(1, tally.total), 30, "green")

@@ -14,6 +14,7 @@ from rich.text import Text
 from controllers.core.actions import Assessment
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, Phase, Snapshot, TrialId
+from controllers.core.ports import Observer
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.display.boards import (
@@ -24,7 +25,7 @@ from hera_specon.display.boards import (
     trials_board,
     when_it_ends,
 )
-from hera_specon.sweep_state import Tally, node_rows, tally, trial_outcome, trial_rows
+from hera_specon.sweep_state import TrialCounts, node_rows, tally, trial_outcome, trial_rows
 
 DRAWN_EVERY = 2.0
 """Seconds of the sweep between two drawings: each takes some hundredths of a second of the loop's time."""
@@ -37,16 +38,22 @@ LINES_BESIDE_TRIALS = 10
 
 
 class LiveScreen:
-    """A ``controllers.local_run.sweep.Screen`` that redraws in place; a context manager."""
+    """A ``controllers.local_run.sweep.Screen`` that redraws in place; a context manager.
 
-    def __init__(self, console: Console) -> None:
+    Args:
+        console: where to.
+        also: another observer of the same sweep.
+    """
+
+    def __init__(self, console: Console, also: Observer | None = None) -> None:
         self._console = console
+        self._also = also
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._title = ""
         self._trials = 0
         self._forecast: Forecast | None = None
         self._drawn_at = -math.inf
-        self._counts: Tally | None = None
+        self._counts: TrialCounts | None = None
 
     def __enter__(self) -> Self:
         """Start drawing."""
@@ -76,6 +83,8 @@ class LiveScreen:
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Redraw after a tick; the newest of several that come fast waits for the next."""
+        if self._also is not None:
+            self._also.observe(snapshot, assessments, reasons)
         counts = tally(snapshot, self._trials)
         pause = DRAWN_EVERY if counts == self._counts else DRAWN_SOONER
         if snapshot.now < self._drawn_at + pause:
@@ -111,9 +120,14 @@ class PlainScreen:
     """A ``controllers.local_run.sweep.Screen`` that writes a line now and then; a context manager.
 
     What changed (a move, a trial's end) is told at once, progress every ``EVERY`` seconds.
+
+    Args:
+        write: takes a line.
+        also: another observer of the same sweep.
     """
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], also: Observer | None = None) -> None:
+        self._also = also
         self._write: Callable[[str], None] = lambda text: write(formatting.printable_lines(text))
         self._trials = 0
         self._forecast: Forecast | None = None
@@ -147,6 +161,8 @@ class PlainScreen:
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Tell what changed, and progress when it is due."""
+        if self._also is not None:
+            self._also.observe(snapshot, assessments, reasons)
         for line in changes(self._phases, snapshot, reasons):
             self._write(line)
         self._phases = {trial.id: trial.phase for trial in snapshot.trials}

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controllers.lab.simulation.evaluation import Estimate, PolicySummary
+from controllers.lab.simulation.evaluation import MeanOverSeeds, PolicySummary
 from controllers.lab.simulation.experiments.experiment import Published, Setup
 from controllers.lab.simulation.measures import RunMeasure, Unit
 from controllers.lab.simulation.past_sweeps.best_kept import BestKept, best_kept
@@ -43,7 +43,7 @@ def experiment_rows(experiment: Setup, summaries: Sequence[PolicySummary]) -> li
         rows.append(ExperimentRow(_ours(summary, experiment)))
         told = known.get(summary.effective)
         if told is not None:
-            rows.append(ExperimentRow(_told(told, default, experiment), published=True))
+            rows.append(ExperimentRow(_published_row(told, default, experiment), published=True))
     return [row for row in rows if not row.published or set(row.cells[1:]) != {formatting.DASH}]
 
 
@@ -72,7 +72,7 @@ def _ours(summary: PolicySummary, experiment: Setup) -> tuple[str, ...]:
     against = not summary.baseline
     return (
         summary.policy if summary.effective == _canonical(summary.policy) else summary.effective,
-        *(_measured(summary, measure) for measure in experiment.measures),
+        *(_format_measure(summary, measure) for measure in experiment.measures),
         _seconds(summary.over_seeds(lambda run: run.makespan_s)),
         _percent(summary.over_seeds(lambda run: run.makespan_change) if against else None),
         _seconds(summary.over_seeds(lambda run: run.mean_completion_s)),
@@ -87,14 +87,14 @@ def _ours(summary: PolicySummary, experiment: Setup) -> tuple[str, ...]:
     )
 
 
-def _measured(summary: PolicySummary, measure: RunMeasure) -> str:
+def _format_measure(summary: PolicySummary, measure: RunMeasure) -> str:
     return _WITH_REACH[measure.unit](summary.over_seeds(lambda run: run.measures[measure.name]))
 
 
-def _told(told: Published, default: Published | None, experiment: Setup) -> tuple[str, ...]:
+def _published_row(told: Published, default: Published | None, experiment: Setup) -> tuple[str, ...]:
     return (
         "  published",
-        *(_published(told, measure) for measure in experiment.measures),
+        *(_published_cell(told, measure) for measure in experiment.measures),
         _number(told.makespan_s),
         _change(told.makespan_change, told.makespan_s, None if default is None else default.makespan_s),
         _number(told.mean_completion_s),
@@ -106,7 +106,7 @@ def _told(told: Published, default: Published | None, experiment: Setup) -> tupl
     )
 
 
-def _published(told: Published, measure: RunMeasure) -> str:
+def _published_cell(told: Published, measure: RunMeasure) -> str:
     value = told.measures.get(measure.name)
     return formatting.DASH if value is None else _ALONE[measure.unit](value)
 
@@ -129,31 +129,33 @@ def _share_alone(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _seconds(found: Estimate | None) -> str:
+def _seconds(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value:.1f}")
 
 
-def _two_places(found: Estimate | None) -> str:
+def _two_places(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value:.2f}")
 
 
-def _count(found: Estimate | None) -> str:
+def _count(found: MeanOverSeeds | None) -> str:
     return formatting.DASH if found is None else f"{found.mean:.1f}"
 
 
-def _percent(found: Estimate | None) -> str:
+def _percent(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value * 100:.1f}", signed=True, unit=" %")
 
 
-def _share(found: Estimate | None) -> str:
+def _share(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value * 100:.0f}", unit=" %")
 
 
-def _finer_share(found: Estimate | None) -> str:
+def _finer_share(found: MeanOverSeeds | None) -> str:
     return _with_reach(found, lambda value: f"{value * 100:.1f}", unit=" %")
 
 
-def _with_reach(found: Estimate | None, told: Callable[[float], str], *, signed: bool = False, unit: str = "") -> str:
+def _with_reach(
+    found: MeanOverSeeds | None, told: Callable[[float], str], *, signed: bool = False, unit: str = ""
+) -> str:
     if found is None:
         return formatting.DASH
     value = told(found.mean)
@@ -164,7 +166,7 @@ def _with_reach(found: Estimate | None, told: Callable[[float], str], *, signed:
     return f"{sign}{value}{reach}{unit}"
 
 
-_WITH_REACH: Mapping[Unit, Callable[[Estimate | None], str]] = {
+_WITH_REACH: Mapping[Unit, Callable[[MeanOverSeeds | None], str]] = {
     "share": _finer_share,
     "change": _percent,
     "seconds": _seconds,

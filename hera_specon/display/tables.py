@@ -11,7 +11,7 @@ from controllers.core.objectives import missing_objectives
 from controllers.core.results import RunResult, told_again
 from hera_specon import formatting
 from hera_specon.records.comparison import ComparisonRow, comparison_rows, idle
-from hera_specon.records.repeats import RatioRange, repeated
+from hera_specon.records.repeats import RatioRange, compare_repeats
 
 TITLES = ("makespan", "mean completion", "median completion", "trials faster", "worst loser", "moves", "resizes")
 MOST_DIVERGED = 5
@@ -52,7 +52,7 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
 
 def repeats_table(results: Sequence[RunResult]) -> RenderableType:
     """Return how policies that ran several times compare, with ranges; nothing where none did."""
-    rows = repeated(results, idle)
+    rows = compare_repeats(results, idle)
     if not rows:
         return Group()
     table = Table(title=f"Over all runs, against {formatting.printable(rows[0].policy)}", box=box.SIMPLE_HEAD)
@@ -95,7 +95,7 @@ def _with_change(value: float, ratio: float) -> str:
 
 def leaderboard(result: RunResult, most: int = 5) -> RenderableType:
     """Return the best trials of each sweep with their hyperparameters, at most ``most`` of each."""
-    tables, by_sweep = [], result.ranked()
+    tables, by_sweep = [], result.ranking()
     for sweep, ranked in by_sweep.items():
         of_sweep = f" of {formatting.printable(sweep)}" if len(by_sweep) > 1 else ""
         table = Table(title=f"The best models{of_sweep}", box=box.SIMPLE_HEAD)

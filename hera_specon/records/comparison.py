@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from controllers.core.results import Comparison, RunResult, compare
-from hera_specon.records.repeats import groups, numbered, repeated
+from hera_specon.records.repeats import compare_repeats, groups, number_repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ def labels(names: Sequence[str], specs: Sequence[str]) -> list[str]:
     """
     given = specs[: len(names)]
     enough = len(given) < len(names) or len(set(given)) <= len(set(names))
-    return numbered(names if enough else given)
+    return number_repeats(names if enough else given)
 
 
-def labelled(results: Sequence[RunResult], specs: Sequence[str]) -> list[RunResult]:
+def label_results(results: Sequence[RunResult], specs: Sequence[str]) -> list[RunResult]:
     """Return ``results`` under policies that can be told apart; ``specs`` are as they were asked for."""
     names = labels([result.policy for result in results], specs)
     return [replace(result, policy=name) for result, name in zip(results, names, strict=True)]
@@ -86,7 +86,7 @@ def comparison_rows(results: Sequence[RunResult]) -> list[ComparisonRow]:
     """
     by_policy = groups(results)
     baselines = next(iter(by_policy.values()), [])
-    differs = {row.policy: bool(row.makespan and row.makespan.significant) for row in repeated(results, idle)}
+    differs = {row.policy: bool(row.makespan and row.makespan.significant) for row in compare_repeats(results, idle)}
     rows: dict[str, ComparisonRow] = {}
     for policy, runs in by_policy.items():
         for number, run in enumerate(runs):
@@ -138,7 +138,7 @@ def to_json(results: Sequence[RunResult]) -> dict[str, Any]:
                 "makespan": row.makespan and asdict(row.makespan),
                 "mean_completion": row.mean_completion and asdict(row.mean_completion),
             }
-            for row in repeated(results, idle)[1:]
+            for row in compare_repeats(results, idle)[1:]
         ],
         "comparisons": [
             {"baseline": results[0].policy, "policy": row.result.policy, **asdict(row.against)}

@@ -32,7 +32,7 @@ def failures(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
         for trial in (one for one in result.trials if not one.succeeded):
             code = "" if trial.exit_code is None else f" with exit code {trial.exit_code}"
             log = next((part / "logs").glob(f"*.{escape(trial.id)}.log"), None) if part else None
-            said = f": {_shown(last_line(log))}\n    its log: {log}" if log else ""
+            said = f": {_shorten(last_line(log))}\n    its log: {log}" if log else ""
             again = "\n    it failed twice alike at once, so it was not tried again" if trial.given_up else ""
             left = _LEFT if trial.exit_code == EXIT_MIGRATE else ""
             told.append(f"  {trial.id} failed under {result.policy}{code}{said}{left}{again}")
@@ -49,5 +49,5 @@ def without_models(results: Sequence[RunResult]) -> str:
     return "\n".join(formatting.printable(error) for error in errors)
 
 
-def _shown(said: str) -> str:
+def _shorten(said: str) -> str:
     return formatting.printable(said or "it printed nothing")[:_MOST_LINE]

@@ -15,7 +15,7 @@ _PLACELESS = frozenset({"pending", "suspended"})
 class Stretch:
     """A time in which a trial's phase, node, category and share stayed the same.
 
-    ``nodes`` has the node of each worker by rank where there are several, the first of which is ``node``; ``cpu`` is
+    ``nodes`` has the node of each worker by rank where there are several, and ``node`` is the first of them; ``cpu`` is
     each worker's. ``reason`` is why the last change was made, where a policy made it.
     """
 
@@ -47,7 +47,7 @@ class Move:
     reason: str
 
 
-class Report(NamedTuple):
+class ObjectiveReading(NamedTuple):
     """A value of the objective: when it was read, and the step that it is of, where that is known."""
 
     at: float
@@ -56,12 +56,12 @@ class Report(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SweepHistory:
     """Everything that a run's timeline tells, by trial and in order of time."""
 
     stretches: Mapping[str, tuple[Stretch, ...]]
     moves: tuple[Move, ...]
-    reports: Mapping[str, tuple[Report, ...]]
+    reports: Mapping[str, tuple[ObjectiveReading, ...]]
     usage: Mapping[str, tuple[tuple[float, float, str | None], ...]]
     end: float
 
@@ -75,7 +75,7 @@ class History:
         return sorted(names, key=formatting.natural)
 
 
-def history(events: Iterable[TimelineEvent]) -> History:
+def history(events: Iterable[TimelineEvent]) -> SweepHistory:
     """Fold the events of one run into its history."""
     ordered = sorted(events, key=lambda event: event.at)
     end = ordered[-1].at if ordered else 0.0
@@ -89,12 +89,14 @@ def history(events: Iterable[TimelineEvent]) -> History:
             before = [one for one in stretches[event.trial] if one.start < event.at and one.node]
             source = before[-1].node if before else None
             moves.append(Move(event.trial, event.at, source, event.node, event.reason or ""))
-    return History(
+    return SweepHistory(
         stretches=stretches,
         moves=tuple(moves),
         reports={
             trial: tuple(
-                Report(e.at, e.value, e.step) for e in of_trial if e.kind is EventKind.REPORT and e.value is not None
+                ObjectiveReading(e.at, e.value, e.step)
+                for e in of_trial
+                if e.kind is EventKind.REPORT and e.value is not None
             )
             for trial, of_trial in by_trial.items()
         },
@@ -121,21 +123,21 @@ def stretches_of(events: Sequence[TimelineEvent], end: float) -> tuple[Stretch, 
     done: list[Stretch] = []
     now: Stretch | None = None
     for event in events:
-        after = _changed(now, event)
+        after = _apply(now, event)
         if after == now:
             continue
-        done += _closed(now, event.at)
+        done += _close(now, event.at)
         now = after
-    return tuple(done + _closed(now, end))
+    return tuple(done + _close(now, end))
 
 
-def _closed(stretch: Stretch | None, at: float) -> list[Stretch]:
+def _close(stretch: Stretch | None, at: float) -> list[Stretch]:
     if stretch is None or stretch.phase in ENDED or at <= stretch.start:
         return []
     return [replace(stretch, end=at)]
 
 
-def _changed(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
+def _apply(now: Stretch | None, event: TimelineEvent) -> Stretch | None:
     """Return the stretch that ``event`` begins, or ``now`` itself where the event changes nothing."""
     if now is None and event.kind is not EventKind.PHASE:
         return None

@@ -50,7 +50,7 @@ class Repeated:
         return "faster" if self.makespan.ratio < 1 else "slower"
 
 
-def numbered(names: Sequence[str]) -> list[str]:
+def number_repeats(names: Sequence[str]) -> list[str]:
     """Return ``names`` with a number at each that comes again: ``ahead``, ``ahead #2``."""
     seen: dict[str, int] = {}
     told = []
@@ -61,14 +61,14 @@ def numbered(names: Sequence[str]) -> list[str]:
 
 
 def groups(results: Sequence[RunResult]) -> Mapping[str, list[RunResult]]:
-    """Return the runs under each policy, in order; they are told apart as ``numbered`` does."""
-    found: dict[str, list[RunResult]] = {}
+    """Return the runs under each policy, in order; they are told apart as ``number_repeats`` does."""
+    by_policy: dict[str, list[RunResult]] = {}
     for result in results:
-        found.setdefault(_NUMBER.sub("", result.policy), []).append(result)
-    return found
+        by_policy.setdefault(_NUMBER.sub("", result.policy), []).append(result)
+    return by_policy
 
 
-def repeated(results: Sequence[RunResult], idle: Callable[[RunResult, RunResult], bool]) -> list[Repeated]:
+def compare_repeats(results: Sequence[RunResult], idle: Callable[[RunResult, RunResult], bool]) -> list[Repeated]:
     """Return a row for each policy, set beside the first one run by run; empty where no policy ran twice.
 
     Args:

@@ -13,7 +13,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.core.results import RunResult, told_again
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
@@ -23,8 +23,8 @@ from controllers.worlds.local.stand_ins import WORK
 from controllers.worlds.local.working_folders import made_before
 from hera_specon import formatting
 from hera_specon.records.comparison import labels
-from hera_specon.records.history import History, history
-from hera_specon.sweep_state import Place, SweepState
+from hera_specon.records.history import SweepHistory, history
+from hera_specon.sweep_state import SweepState, TrialProcesses
 
 RUN_FILE = "run.json"
 Events = Sequence[TimelineEvent]
@@ -45,7 +45,7 @@ class PolicyRun:
     """The sweep under one policy; ``result`` is None where it has not finished. ``forecasts`` may be missing."""
 
     policy: str
-    history: History
+    history: SweepHistory
     result: RunResult | None
     forecasts: tuple[ToldForecast, ...] = ()
 
@@ -119,7 +119,7 @@ def own_folder(part: Path, trial: str) -> Path | None:
     return next(filter(None, map(made_before, (part / WORK).glob(f"*.{escape(trial)}"))), None)
 
 
-def combined(records: Sequence[RunRecord]) -> RunRecord:
+def combine_records(records: Sequence[RunRecord]) -> RunRecord:
     """Return several records as one, to be compared with the first; policies are told apart by their runs."""
     if len(records) == 1:
         return records[0]
@@ -190,7 +190,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
     for trial, events in by_trial.items():
         acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
         reasons[TrialId(trial)] = next((reason for reason in acted if reason), "")
-    params = {one.id: bounded(one.params) for one in run.result.trials} if run.result else {}
+    params = {one.id: bound_parameters(one.params) for one in run.result.trials} if run.result else {}
     trials = [replace(_trial(name, by_trial[name], direction), parameters=params.get(name, ())) for name in by_trial]
     return SweepState(
         name=name,
@@ -209,7 +209,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
     )
 
 
-def _places(part: Path) -> dict[TrialId, Place]:
+def _places(part: Path) -> dict[TrialId, TrialProcesses]:
     """Return where the trials run, by their short ids; nothing where the ledger cannot be read."""
     try:
         jobs = load_ledger(part / "ledger.json").jobs.values()
@@ -219,7 +219,7 @@ def _places(part: Path) -> dict[TrialId, Place]:
     for job in (job for job in jobs if job.trial):
         pids = tuple(one.pid for one in job.processes if job.placed and one.alive)
         own = made_before(part / WORK / file_name(job.trial))
-        places[TrialId(job.trial.partition(".")[2])] = Place(pids, str(own or ""))
+        places[TrialId(job.trial.partition(".")[2])] = TrialProcesses(pids, str(own or ""))
     return places
 
 

@@ -20,7 +20,7 @@ from controllers.core.results import RunResult
 from controllers.record.forecasts import forecasts_in
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import shown
-from controllers.tracking.downloads import TooLargeError, artifact_text
+from controllers.tracking.downloads import ArtifactTooLargeError, artifact_text
 from controllers.tracking.logins import check_artifacts
 from hera_specon.records.history import history
 from hera_specon.records.run_folder import BrokenRunError, PolicyRun, RunNotFoundError, RunRecord, told_apart
@@ -99,7 +99,7 @@ def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
 
 
 def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
-    """Return what happened in a sweep, of which ``parent`` is the run, as its controllers told it.
+    """Return what happened in the sweep with the run ``parent``, as its controllers told it.
 
     Raises:
         BrokenRunError: There is nothing yet, or what is there makes no sense.
@@ -115,16 +115,16 @@ def tracked_timeline(client: MlflowClient, parent: Run) -> list[TimelineEvent]:
 def _lines(client: MlflowClient, parent: Run, folder: str) -> list[str]:
     """Return the lines of all pieces in an artifact folder, each controller's in order."""
     files = _artifacts(client, parent, folder)
-    found = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
+    pieces = {match[0]: (int(match[1]), int(match[2])) for f in files if (match := _PIECE.fullmatch(str(f.path)))}
     sizes = {str(file.path): file.file_size for file in files}
     # Where a store does not tell sizes, what comes is counted as it comes.
-    size = sum(sizes[piece] or 0 for piece in found)
-    if len(found) > _MOST_PIECES or size > _MOST_BYTES:
-        message = f"the {folder} of run {parent.info.run_id} is too long: {len(found)} pieces of {size} bytes together"
+    size = sum(sizes[piece] or 0 for piece in pieces)
+    if len(pieces) > _MOST_PIECES or size > _MOST_BYTES:
+        message = f"the {folder} of run {parent.info.run_id} is too long: {len(pieces)} pieces of {size} bytes together"
         raise BrokenRunError(message)
     lines: list[str] = []
     left = _MOST_BYTES
-    for piece in sorted(found, key=lambda path: found[path]):
+    for piece in sorted(pieces, key=lambda path: pieces[path]):
         text = _text(client, parent, piece, left)
         left -= len(text)
         lines += text.splitlines()
@@ -177,7 +177,7 @@ def _text(client: MlflowClient, parent: Run, path: str, most: int) -> str:
     """Return an artifact of at most ``most`` bytes, whose path was checked before."""
     try:
         return artifact_text(client, parent, path, most)
-    except TooLargeError as error:
+    except ArtifactTooLargeError as error:
         raise _too_large(path, parent, most) from error
 
 

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, NodeName, Phase, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.core.results import TrialResult
 from controllers.lab.simulation.past_sweeps.past_sweep import MoveTimes, PastSweep, PastSweepError, PastTrial, Stay
 from controllers.tracking.access import shown
@@ -29,7 +29,7 @@ from mlflow_hooks.contract import METRIC_CPU_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
+class KnownObjective:
     """What is known of the objective beforehand: its name and direction, None where nobody said."""
 
     metric: str | None = None
@@ -50,7 +50,7 @@ class Recorded:
     began_epoch_s: float | None = None
 
 
-def recorded_sweep(client: MlflowClient, name: str, recorded: Recorded, objective: Objective) -> PastSweep:
+def recorded_sweep(client: MlflowClient, name: str, recorded: Recorded, objective: KnownObjective) -> PastSweep:
     """Return the sweep as it was under one policy.
 
     Raises:
@@ -127,7 +127,7 @@ def _past_trial(
         cpu=None if first is None else first.cpu,
         began_epoch_s=tracked.began_at,
         stays=stays(lived),
-        parameters=bounded(trial.params),
+        parameters=bound_parameters(trial.params),
         workers=(min(sizes, default=trial.workers), max(sizes, default=trial.workers)),
     )
 
@@ -161,7 +161,7 @@ def runs_below(client: MlflowClient, wanted: str) -> list[TrackedTrial]:
     return [run for run in runs if run.run_id not in parents]
 
 
-def past_runs(client: MlflowClient, name: str, found: Sequence[TrackedTrial], objective: Objective) -> PastSweep:
+def past_runs(client: MlflowClient, name: str, found: Sequence[TrackedTrial], objective: KnownObjective) -> PastSweep:
     """Return ``found`` as a sweep that nobody steered; each run is taken to be submitted when it began.
 
     Raises:

@@ -104,7 +104,7 @@ def replay(
         if sweep is source:
             # What its trials took in this very run is known, so there is no doubt about the work.
             recording = replace(recording, spread=dict.fromkeys(recording.spread, 0.0))
-        checks += _checked(sweep, recording, seeds, advanced)
+        checks += _validate(sweep, recording, seeds, advanced)
     recording = record(source, ground, others)
     # Of a policy, the record of a cluster keeps the name only.
     unknown = [sweep.policy for sweep in past.sweeps if past.origin == "argo" and sweep.policy not in {None, "default"}]
@@ -141,7 +141,7 @@ def nodes_for(sweep: PastSweep, what_if: WhatIf) -> tuple[NodeSpec, ...]:
     return tuple(NodeSpec(NodeName(f"node-{number}"), size) for number in range(1, what_if.nodes + 1))
 
 
-def _checked(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Validation]:
+def _validate(sweep: PastSweep, recording: Recording, seeds: int, advanced: Callable[[], None]) -> list[Validation]:
     """Return the sweep beside its simulation; nothing for a policy unknown here, since its name is MLflow's word."""
     name = sweep.policy or "default"
     try:

@@ -27,7 +27,7 @@ from hera_specon.records.run_folder import (
     parts_of,
 )
 from hera_specon.records.tracked import policy_of, sweep_runs, tracked_record
-from hera_specon.replay.past_sweeps import Objective, Recorded, past_runs, recorded_sweep, runs_below
+from hera_specon.replay.past_sweeps import KnownObjective, Recorded, past_runs, recorded_sweep, runs_below
 from hera_specon.replay.tracked_trials import TAG_PARENT, printable, tracked_trials
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
 
@@ -42,7 +42,7 @@ class Where:
     state_dir: Path
     tracking_uri: str | None
     cpus_per_node: float | None
-    objective: Objective
+    objective: KnownObjective
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _on_this_machine(folder: Path, where: Where) -> Past:
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     nodes = tuple(NodeSpec(NodeName(name), cpu) for name, cpu in cores_of(record).items())
     direction = record.about.get("direction")
-    objective = Objective(
+    objective = KnownObjective(
         where.objective.metric or record.about.get("objective"),
         where.objective.direction or (Direction(direction) if direction in set(Direction) else None),
     )
@@ -144,9 +144,9 @@ def _in_mlflow(wanted: str, where: Where, not_local: RunNotFoundError) -> Past:
     try:
         return Past(_of_cluster(client, wanted, where), "argo")
     except (RunNotFoundError, BrokenRunError) as error:
-        found = runs_below(client, wanted)
-        if found:
-            return Past((past_runs(client, printable(wanted), found, where.objective),), "argo")
+        runs = runs_below(client, wanted)
+        if runs:
+            return Past((past_runs(client, printable(wanted), runs, where.objective),), "argo")
         message = f"{error}. Nor has it an experiment or a run with nested runs of that name or id."
         raise RunNotFoundError(message) from None
 

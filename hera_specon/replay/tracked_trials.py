@@ -9,7 +9,7 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, Parameters
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweepError
 from controllers.tracking.values import history_of, newest_of
 from mlflow_hooks import contract
@@ -58,7 +58,7 @@ def tracked_trials(client: MlflowClient, experiments: Sequence[str], wanted: str
         found += page
         token = page.token
         if not token:
-            return [_tracked(run) for run in found]
+            return [_read_trial(run) for run in found]
     message = f"MLflow has more than {_MOST_RUNS} runs of this sweep"
     raise PastSweepError(message)
 
@@ -90,7 +90,7 @@ def chosen_objective(client: MlflowClient, trials: Sequence[TrackedTrial], asked
             return asked
         message = f"no trial logged {asked!r}; name one of these with --objective: {listed}"
         raise PastSweepError(message)
-    fitting = names if len(names) == 1 else _marked(client, trials, names)
+    fitting = names if len(names) == 1 else _marked_metrics(client, trials, names)
     if len(fitting) != 1:
         message = f"which metric says how good a model is? Name it with --objective: {listed}"
         raise PastSweepError(message)
@@ -109,7 +109,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:_MOST_TEXT])
 
 
-def _tracked(run: Run) -> TrackedTrial:
+def _read_trial(run: Run) -> TrackedTrial:
     info, data = run.info, run.data
     newest = newest_of(run)
     first = newest.get(contract.METRIC_OBJECTIVE_FIRST)
@@ -123,11 +123,11 @@ def _tracked(run: Run) -> TrackedTrial:
         metrics=frozenset(newest),
         objective_first=None if first is None else first.value,
         parent=str(data.tags.get(TAG_PARENT, "")),
-        parameters=bounded(data.params),
+        parameters=bound_parameters(data.params),
     )
 
 
-def _marked(client: MlflowClient, trials: Sequence[TrackedTrial], names: Sequence[str]) -> list[str]:
+def _marked_metrics(client: MlflowClient, trials: Sequence[TrackedTrial], names: Sequence[str]) -> list[str]:
     """Return the metrics whose first point is the one that the hooks logged as the objective's first."""
     trial = next((trial for trial in trials if trial.objective_first is not None), None)
     if trial is None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from controllers.core.model import Direction
-from hera_specon.records.history import History
+from hera_specon.records.history import SweepHistory
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.style import POLICIES, dress, html, text
 
 
-def best_so_far(history: History, direction: Direction) -> list[tuple[float, float, str]]:
+def best_so_far(history: SweepHistory, direction: Direction) -> list[tuple[float, float, str]]:
     """Return when a report was the best of its sweep so far: seconds, value and trial; NaN and infinities are none."""
     told = sorted(
         (one.at, one.value, trial)
@@ -20,11 +20,11 @@ def best_so_far(history: History, direction: Direction) -> list[tuple[float, flo
         if math.isfinite(one.value)
     )
     sign = 1 if direction is Direction.MINIMIZE else -1
-    found: list[tuple[float, float, str]] = []
+    bests: list[tuple[float, float, str]] = []
     for at, value, trial in told:
-        if not found or sign * value < sign * found[-1][1]:
-            found.append((at, value, trial))
-    return found
+        if not bests or sign * value < sign * bests[-1][1]:
+            bests.append((at, value, trial))
+    return bests
 
 
 def best_chart(runs: Sequence[PolicyRun], direction: Direction, objective: str) -> str:

@@ -8,14 +8,14 @@ from plotly.subplots import make_subplots
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.records.comparison import completions
-from hera_specon.records.history import History
+from hera_specon.records.history import SweepHistory
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.style import POLICIES, dress, html, text
 
 NODE_HEIGHT = 130
 
 
-def shares(history: History, node: str) -> tuple[list[float], dict[str, list[float]]]:
+def shares(history: SweepHistory, node: str) -> tuple[list[float], dict[str, list[float]]]:
     """Return the times at which a share on ``node`` changed, and each trial's cores from each on.
 
     A trial that is not on the node has 0 cores; every trial's list is as long as the times.
@@ -35,7 +35,7 @@ def shares(history: History, node: str) -> tuple[list[float], dict[str, list[flo
     }
 
 
-def usage(history: History, node: str) -> list[tuple[float, float]]:
+def usage(history: SweepHistory, node: str) -> list[tuple[float, float]]:
     """Return time and busy cores of ``node``: the sum over the trials on it of what each used last."""
     told = sorted(
         (at, trial, cores) for trial, uses in history.usage.items() for at, cores, where in uses if where == node

@@ -11,7 +11,7 @@ from typing import Final
 
 from controllers.core.model import Direction
 from controllers.policies.promote import FIRST_RUNG
-from hera_specon.records.history import Report
+from hera_specon.records.history import ObjectiveReading
 from hera_specon.records.run_folder import PolicyRun
 
 LEAST_TRIALS: Final = 8
@@ -55,7 +55,7 @@ def early_order(run: PolicyRun, direction: Direction) -> EarlyOrder | None:
     return EarlyOrder(run.policy, len(pairs), agreement, sum(one < best for one in early))
 
 
-def _early_and_final(reports: Sequence[Report], direction: Direction) -> tuple[float, float] | None:
+def _early_and_final(reports: Sequence[ObjectiveReading], direction: Direction) -> tuple[float, float] | None:
     """Return the best loss of a trial up to the first rung, and in all; None where it reported too seldom."""
     sign = 1 if direction is Direction.MINIMIZE else -1
     told = [(one.step, sign * one.value) for one in reports if one.step is not None and math.isfinite(one.value)]

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from hera_specon import formatting
-from hera_specon.records.history import History, Move, Stretch
+from hera_specon.records.history import Move, Stretch, SweepHistory
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.style import CATEGORIES, GRID, category_colour, category_label, dress, html, text
 
@@ -37,7 +37,7 @@ class Band:
     bars: tuple[Bar, ...]
 
 
-def bands(history: History) -> tuple[Band, ...]:
+def bands(history: SweepHistory) -> tuple[Band, ...]:
     """Lay the trials of each node out in as few lanes as keep them apart, nodes one under the other."""
     laid: list[Band] = []
     for node in history.nodes():
@@ -47,7 +47,7 @@ def bands(history: History) -> tuple[Band, ...]:
     return tuple(laid)
 
 
-def _visits(history: History) -> list[list[Stretch]]:
+def _visits(history: SweepHistory) -> list[list[Stretch]]:
     """Return each unbroken stay of a trial's worker on a node, with neighbours that look alike joined."""
     stays: list[list[Stretch]] = []
     for placed in (worker for stretches in history.stretches.values() for worker in _workers(stretches)):
@@ -118,7 +118,7 @@ def gantt(runs: Sequence[PolicyRun]) -> str:
 
 
 def _panel(figure: go.Figure, row: int, run: PolicyRun, laid: Sequence[Band], seen: set[str]) -> None:
-    placed = [_placed(band, bar) for band in laid for bar in band.bars]
+    placed = [_place(band, bar) for band in laid for bar in band.bars]
     labels = {category_label(p.stretch.phase, p.stretch.category) for p in placed}
     for label in (name for name in LABELS if name in labels):
         same = [p for p in placed if category_label(p.stretch.phase, p.stretch.category) == label]
@@ -131,7 +131,7 @@ def _panel(figure: go.Figure, row: int, run: PolicyRun, laid: Sequence[Band], se
     _node_axis(figure, row, laid)
 
 
-def _placed(band: Band, bar: Bar) -> _Placed:
+def _place(band: Band, bar: Bar) -> _Placed:
     earlier = [b for b in band.bars if b.lane == bar.lane and b.stretch.end == bar.stretch.start]
     first = not any(b.stretch.trial == bar.stretch.trial for b in earlier)
     return _Placed(band.top + bar.lane, bar.stretch, first)

@@ -31,11 +31,11 @@ def whole(ranked: Sequence[TrialResult]) -> list[TrialResult]:
     return [trial for trial in ranked if not trial.stopped]
 
 
-def varied(trials: Sequence[TrialResult]) -> dict[str, list[Any]]:
+def varied_hyperparameters(trials: Sequence[TrialResult]) -> dict[str, list[Any]]:
     """Return the hyperparameters that all ``trials`` have and that differ between them, each with a value per trial."""
     names = [name for name in (trials[0].params if trials else {}) if all(name in trial.params for trial in trials)]
-    found = {name: [trial.params[name] for trial in trials] for name in names}
-    return {name: values for name, values in found.items() if len({str(value) for value in values}) > 1}
+    values_of = {name: [trial.params[name] for trial in trials] for name in names}
+    return {name: values for name, values in values_of.items() if len({str(value) for value in values}) > 1}
 
 
 def importances(ranked: Sequence[TrialResult]) -> dict[str, float]:
@@ -44,17 +44,17 @@ def importances(ranked: Sequence[TrialResult]) -> dict[str, float]:
     By PED-ANOVA (Watanabe et al. 2023), as Optuna has it. Empty where fewer than ten trials came to their end.
     """
     trials = whole(ranked)
-    values = varied(trials)
+    values = varied_hyperparameters(trials)
     if len(trials) < LEAST_TRIALS or not values:
         return {}
     optuna = quiet_optuna()
     distributions = {name: _distribution(of) for name, of in values.items()}
     study = optuna.create_study(direction="minimize")
     for place, trial in enumerate(trials):
-        params = {name: _typed(of[place], distributions[name]) for name, of in values.items()}
+        params = {name: _value_for(of[place], distributions[name]) for name, of in values.items()}
         study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, value=trial.loss))
-    found: dict[str, float] = optuna.importance.get_param_importances(study)
-    return found
+    importance_of: dict[str, float] = optuna.importance.get_param_importances(study)
+    return importance_of
 
 
 def importance_chart(found: dict[str, float]) -> str:
@@ -81,7 +81,7 @@ def parallel_chart(ranked: Sequence[TrialResult], objective: str) -> str:
     Empty where there are fewer than three trials, or nothing that differs between them.
     """
     trials = whole(ranked)
-    axes = [axis for name, of in varied(trials).items() if (axis := _axis(name, of))]
+    axes = [axis for name, of in varied_hyperparameters(trials).items() if (axis := _axis(name, of))]
     if len(trials) < 3 or not axes:  # noqa: PLR2004 - two lines are no picture
         return ""
     axes.append(_number_axis(objective, [trial.final_metric or 0.0 for trial in trials]))
@@ -173,15 +173,15 @@ def _logarithmic(numbers: Sequence[float]) -> bool:
 
 def _distribution(values: Sequence[Any]) -> "BaseDistribution":
     distributions = quiet_optuna().distributions
-    found: BaseDistribution
+    distribution: BaseDistribution
     if not _numeric(values):
-        found = distributions.CategoricalDistribution(sorted({str(value) for value in values}))
+        distribution = distributions.CategoricalDistribution(sorted({str(value) for value in values}))
     elif all(isinstance(value, int) for value in values):
-        found = distributions.IntDistribution(min(values), max(values), log=_logarithmic(values))
+        distribution = distributions.IntDistribution(min(values), max(values), log=_logarithmic(values))
     else:
-        found = distributions.FloatDistribution(min(values), max(values), log=_logarithmic(values))
-    return found
+        distribution = distributions.FloatDistribution(min(values), max(values), log=_logarithmic(values))
+    return distribution
 
 
-def _typed(value: Any, distribution: "BaseDistribution") -> Any:  # noqa: ANN401 - a hyperparameter's value
+def _value_for(value: Any, distribution: "BaseDistribution") -> Any:  # noqa: ANN401 - a hyperparameter's value
     return str(value) if hasattr(distribution, "choices") else value

@@ -29,8 +29,9 @@ from hera_specon.risks import policies_in, risks, rungs
 
 REPORT_FILE = "report.html"
 LEADERS = 50
+"""Trials that the table of the best models shows."""
 MOST_COLUMNS = 12
-"""Trials that the table of the best models shows, and hyperparameters of each."""
+"""Hyperparameters that it shows of each."""
 TEMPLATE = "report.html.j2"
 PLOTLY = "plotly-basic.min.js.gz"
 """npm's plotly.js-basic-dist-min, which draws lines, points and bars: a quarter of what the whole library takes. The
@@ -127,7 +128,7 @@ def leaders_of(policy: str, sweep: str, ranked: Sequence[TrialResult]) -> Leader
 def ranked_by_sweep(runs: Sequence[PolicyRun]) -> Iterator[tuple[PolicyRun, str, list[TrialResult]]]:
     """Yield the trials of each sweep under each policy that has finished, the best first."""
     for run in runs:
-        for sweep, ranked in run.result.ranked().items() if run.result else ():
+        for sweep, ranked in run.result.ranking().items() if run.result else ():
             yield run, sweep, ranked
 
 
@@ -194,11 +195,11 @@ class TrialEntry:
 
 def trial_entries(runs: Sequence[PolicyRun]) -> list[TrialEntry]:
     """Return every trial that any of the runs knows, in the order people count."""
-    found = [{t.id: t for t in run.result.trials} if run.result else {} for run in runs]
-    ids = {trial for run in runs for trial in run.history.stretches}.union(*found)
+    results_by_trial = [{t.id: t for t in run.result.trials} if run.result else {} for run in runs]
+    ids = {trial for run in runs for trial in run.history.stretches}.union(*results_by_trial)
     entries = []
     for trial in sorted(ids, key=formatting.natural):
-        results = [of_run.get(trial) for of_run in found]
+        results = [of_run.get(trial) for of_run in results_by_trial]
         first = results[0].completion_s if results[0] else None
         under = [
             TrialUnder(

@@ -136,7 +136,7 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
 def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]:
     for name, value in notes.items():
         if name.startswith(labels.DOMAIN) and len(str(value)) > most_read_of(name):
-            yield f"has {len(str(value))} characters as annotation {name}, of which {most_read_of(name)} are read"
+            yield f"has {len(str(value))} characters as annotation {name}; only {most_read_of(name)} are read"
     if not notes.get(labels.ANNOTATION_OBJECTIVE):
         yield f"lacks the annotation {labels.ANNOTATION_OBJECTIVE}: the metric that says how good the model is"
     direction = notes.get(labels.ANNOTATION_DIRECTION)
@@ -169,11 +169,11 @@ def _state_problems(template: Manifest, spec: Manifest) -> Iterator[str]:
         yield f"{where}, where no volume is mounted: a trial that moves loses them; {_SHARE_IT}"
     elif mount.get("readOnly"):
         yield f"{where}, which is mounted read-only"
-    elif (why := _not_shared(str(mount.get("name")), volume, spec)) is not None:
+    elif (why := _why_not_shared(str(mount.get("name")), volume, spec)) is not None:
         yield f"{where}, {why}: a trial that moves loses them; {_SHARE_IT}"
 
 
-def _not_shared(name: str, volume: Manifest | None, spec: Manifest) -> str | None:
+def _why_not_shared(name: str, volume: Manifest | None, spec: Manifest) -> str | None:
     """Return why not every node can mount ``volume``, None if it can; without one, the workflow may make a claim."""
     if volume is None:
         for claim in spec.get("volumeClaimTemplates") or []:
@@ -199,8 +199,8 @@ def _state_volume(template: Manifest, spec: Manifest) -> tuple[Manifest | None, 
     ]
     mount = max(mounts, key=lambda mount: len(str(mount["mountPath"])), default=None)
     volumes = [*(template.get("volumes") or []), *(spec.get("volumes") or [])]
-    found = (volume for volume in volumes if mount and str(volume.get("name")) == str(mount.get("name")))
-    return mount, next(found, None)
+    named = (volume for volume in volumes if mount and str(volume.get("name")) == str(mount.get("name")))
+    return mount, next(named, None)
 
 
 def state_claims(manifest: Manifest) -> set[str]:
@@ -220,15 +220,15 @@ def asked_devices(manifest: Manifest) -> dict[str, Devices]:
 
 def asked_gangs(manifest: Manifest) -> dict[str, GangRequest]:
     """Return what the least number of workers of a sweep's trials asks for, by the sweep's name; of gangs only."""
-    found: dict[str, GangRequest] = {}
+    request_of: dict[str, GangRequest] = {}
     for template in trial_templates(manifest):
         notes = template["metadata"].get("annotations") or {}
         least = int(notes.get(labels.ANNOTATION_MIN_WORKERS) or notes.get(labels.ANNOTATION_WORKERS) or 1)
         requests = (program(template).get("resources") or {}).get("requests") or {}
         if least > 1:
             cpu, memory = quantity(requests, "cpu"), quantity(requests, "memory")
-            found[sweep_of(template)] = GangRequest(least, cpu, memory)
-    return found
+            request_of[sweep_of(template)] = GangRequest(least, cpu, memory)
+    return request_of
 
 
 def search_warning(manifest: Manifest) -> str | None:

@@ -38,7 +38,7 @@ class Overrides:
     first_nodes: Mapping[str, str] | None = None
 
 
-def edited(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
+def edit_manifest(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
     """Return ``manifest`` with the overrides applied.
 
     Raises:
@@ -60,7 +60,7 @@ def edited(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
         _edit_gang(document, template)
     if overrides.first_nodes is not None:
         notes = document.setdefault("metadata", {}).setdefault("annotations", {})
-        written = {labels.ANNOTATION_FIRST_NODES: trial_lists.written(overrides.first_nodes)}
+        written = {labels.ANNOTATION_FIRST_NODES: trial_lists.write(overrides.first_nodes)}
         try:
             check_fits(written, notes, f"the list of the first nodes of {len(overrides.first_nodes)} trials")
         except AnnotationError as error:
@@ -115,7 +115,7 @@ def _edit_gang(document: dict[str, Any], worker: Manifest) -> None:
             template["steps"] = json.loads(json.dumps(template["steps"]).replace(whole, few))
 
 
-def prepared(path: Path, overrides: Overrides) -> tuple[WorkflowFile, dict[str, Any]]:
+def prepare_manifest(path: Path, overrides: Overrides) -> tuple[WorkflowFile, dict[str, Any]]:
     """Return the file that was read, and its manifest with the overrides applied, checked for a cluster.
 
     Raises:
@@ -123,7 +123,7 @@ def prepared(path: Path, overrides: Overrides) -> tuple[WorkflowFile, dict[str, 
         SubmissionError: The workflow cannot run on a cluster; every reason is listed.
     """
     file = load_workflow(path)
-    manifest = edited(file.manifest, overrides)
+    manifest = edit_manifest(file.manifest, overrides)
     try:
         check_for_cluster(manifest)
     except SubmissionError as error:

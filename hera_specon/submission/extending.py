@@ -13,7 +13,7 @@ from hera_specon.manifest import Manifest, run_for_each, sweep_of, trial_templat
 _DIFFERENT: Final = "raise trials= and leave name, space, seed and search as they were"
 
 
-def extended(manifest: Manifest, earlier: Manifest, record: WorkflowRecord) -> dict[str, Any]:
+def extend_manifest(manifest: Manifest, earlier: Manifest, record: WorkflowRecord) -> dict[str, Any]:
     """Return ``manifest`` with the trials that ``earlier`` lacks, which get the identities of the same sweep.
 
     Args:

@@ -30,16 +30,16 @@ def ended_early(record: WorkflowRecord) -> dict[str, str]:
     sweeps = [one.id.removeprefix(f"{record.sweep_uid}.") for one in record.sweeps]
     # The longest first: one of two sweeps may be called as the other one with its trial.
     marks = {of_sweep(labels.ANNOTATION_STOP, one): one for one in sorted(sweeps, key=len, reverse=True)}
-    found = {}
+    why_of = {}
     for note, why in record.annotations.items():
         for mark, sweep in marks.items():
             if note.startswith(mark):
-                found[f"{sweep}.{note.removeprefix(mark)}"] = why
+                why_of[f"{sweep}.{note.removeprefix(mark)}"] = why
                 break
-    return dict(sorted(found.items()))
+    return dict(sorted(why_of.items()))
 
 
-def continued(
+def continue_manifest(
     workflow: Manifest, record: WorkflowRecord, chosen: Callable[[str], bool], points: Mapping[TrialId, Point]
 ) -> dict[str, Any]:
     """Return the manifest of a workflow in which the ``chosen`` trials go on.
@@ -97,13 +97,13 @@ def _freed_of_its_search(template: dict[str, Any]) -> list[str]:
     inputs = {contract.ENV_PARAMS: labels.INPUT_PARAMS}
     for variable in program(template).get("env") or []:
         path = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
-        found = _ANNOTATION.fullmatch(path) if isinstance(path, str) else None
+        annotation = _ANNOTATION.fullmatch(path) if isinstance(path, str) else None
         # Its run in MLflow is still told by an annotation.
-        if found is None or found[1] == labels.ANNOTATION_RUN:
+        if annotation is None or annotation[1] == labels.ANNOTATION_RUN:
             continue
         name = variable["name"]
-        if found[1].startswith(labels.ANNOTATION_PARAM):
-            inputs[name] = input_name(found[1].removeprefix(labels.ANNOTATION_PARAM))
+        if annotation[1].startswith(labels.ANNOTATION_PARAM):
+            inputs[name] = input_name(annotation[1].removeprefix(labels.ANNOTATION_PARAM))
         variable.pop("valueFrom")
         variable["value"] = placeholder(inputs.get(name, labels.INPUT_PARAMS))
     names = list(inputs.values())

@@ -18,11 +18,11 @@ MOST_OF_ETCD: Final = 3 * 2**19
 _BESIDE: Final = 2**17
 """Bytes for what a controller and Kubernetes add: stops, sizes of gangs, managed fields."""
 _NODE: Final = 56
+"""Bytes that each of Argo's nodes takes in its packed record, as ``python -m benchmarks.workflow_sizes`` measures."""
 _VALUE: Final = 14
-"""Bytes that each of Argo's nodes takes in its packed record, and each value in it:
-``python -m benchmarks.workflow_sizes`` measures them."""
+"""Bytes that each value of such a node takes there, measured in the same way."""
 _ATTEMPTS: Final = 2
-"""Attempts of a trial that there is to be room for: each move, and each failure, makes another."""
+"""The record must have room for so many attempts of a trial: each move, and each failure, makes another."""
 _OF_ARRIVAL: Final = 4
 """Nodes of a trial that waits before it comes."""
 

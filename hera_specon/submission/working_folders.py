@@ -55,7 +55,7 @@ def _shared_folder(template: Manifest, spec: Manifest) -> Iterator[tuple[str, st
     ]
     for mount in sorted(mounts, key=lambda one: -len(str(one["mountPath"])))[:1]:
         volumes = [*(template.get("volumes") or []), *(spec.get("volumes") or [])]
-        found: Manifest = next((one for one in volumes if one.get("name") == mount.get("name")), {})
-        of_the_pod = _OF_ONE_POD & found.keys() or mount.get("subPathExpr") or mount.get("readOnly")
+        volume: Manifest = next((one for one in volumes if one.get("name") == mount.get("name")), {})
+        of_the_pod = _OF_ONE_POD & volume.keys() or mount.get("subPathExpr") or mount.get("readOnly")
         if not of_the_pod:
             yield folder, str(mount.get("name"))

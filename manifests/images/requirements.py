@@ -1,6 +1,6 @@
 """Print what pyproject.toml asks for, one requirement a line: ``python requirements.py pytorch,tensorflow``.
 
-An image installs this before the code is copied, so that a change of code installs nothing anew.
+An image installs this before the code is copied, so that a change of code installs nothing again.
 """
 
 import sys

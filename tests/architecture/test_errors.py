@@ -1,4 +1,4 @@
-"""Every error of ours stands in one tree, so that whoever calls us catches one type and shows its message."""
+"""Every error of ours stands in one tree, so that a caller of ours catches one type and shows its message."""
 
 import importlib
 import inspect

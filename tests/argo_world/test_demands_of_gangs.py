@@ -18,7 +18,7 @@ POOL: Json = {"tolerations": [{"key": "pool", "operator": "Exists"}]}
 
 
 def put_nodes(bench: Bench) -> None:
-    """Have n1 and n3 in the east, of which n3 keeps away whoever does not tolerate its taint, and n2 elsewhere."""
+    """Have n1 and n3 in the east, and n2 elsewhere. n3 keeps pods away that do not tolerate its taint."""
     for name, taints in (("n1", []), ("n3", [{"key": "pool", "value": "big", "effect": "NoSchedule"}])):
         made = node(name, taints=taints)
         made["metadata"]["labels"]["zone"] = "east"

@@ -270,7 +270,7 @@ def test_a_bound_pod_whose_node_can_not_take_it_is_made_anew(bench: Bench) -> No
     bench.begin()
     bench.until(lambda: bench.pod(attempt=1) is None)
     bench.until(lambda: "hera-specon.io/move-to" not in notes(bench))
-    bench.put("pods", pod(attempt=1, gated=True, uid="anew"))
+    bench.put("pods", pod(attempt=1, gated=True, uid="again"))
     bench.until(lambda: opened(bench))
     assert chosen(bench) is None
 

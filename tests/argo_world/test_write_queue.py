@@ -11,7 +11,7 @@ from tests.argo_world.conftest import eventually
 
 
 class Jam:
-    """Writes of which every thread for shares is held up until ``gate`` is set."""
+    """Writes whose threads for shares are all held up until ``gate`` is set."""
 
     def __init__(self) -> None:
         self.writes = WriteQueue()

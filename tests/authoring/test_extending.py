@@ -9,8 +9,8 @@ from controllers.core.labels import INPUT_DELAY, INPUT_TRIAL, PARAMETER_CONTINUE
 from controllers.worlds.argo.reading.workflows import record_of
 from hera_specon import every, tpe
 from hera_specon.errors import SubmissionError
-from hera_specon.submission.extending import extended
-from hera_specon.submission.resuming import continued
+from hera_specon.submission.extending import extend_manifest
+from hera_specon.submission.resuming import continue_manifest
 from tests.authoring.built_sweeps import sweep
 
 
@@ -24,7 +24,7 @@ def manifest(*sweeps: dict[str, Any]) -> dict[str, Any]:
 def extend(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     record = record_of(before)
     assert record is not None
-    return extended(after, before, record)
+    return extend_manifest(after, before, record)
 
 
 def steps(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -85,7 +85,7 @@ def test_a_sweep_of_which_no_trial_goes_on_starts_none_in_the_workflow_that_cont
     record = record_of(before)
     assert record is not None
 
-    made = continued(before, record, {"vae.t001"}.__contains__, {})
+    made = continue_manifest(before, record, {"vae.t001"}.__contains__, {})
 
     assert [item[INPUT_TRIAL] for item in steps(made)["vae"]["withItems"]] == ["t001"]
     assert steps(made)["gru"]["withParam"] == "[]"

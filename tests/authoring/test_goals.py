@@ -11,7 +11,7 @@ from controllers.local_run.checks import check_sweep
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Deadline, SpeCon, Sweep, SweepError, Tradl, choice, every, minimize, uniform
-from hera_specon.submission.edits import Overrides, edited
+from hera_specon.submission.edits import Overrides, edit_manifest
 
 
 def manifest(**goals: Any) -> dict[str, Any]:  # noqa: ANN401 - settings of Sweep
@@ -113,7 +113,7 @@ def test_a_policy_that_goes_by_a_goal_is_refused_without_it(policy: Any, setting
 
 @pytest.mark.parametrize(("policy", "gate"), [(Deadline(), gates("vae", first=True)), (SpeCon(), gates("vae"))])
 def test_first_attempts_are_gated_when_submitted_under_a_policy_that_places_them(policy: Any, gate: str) -> None:  # noqa: ANN401
-    sent = edited(manifest(policy=policy, deadline=60), Overrides())
+    sent = edit_manifest(manifest(policy=policy, deadline=60), Overrides())
     (patch,) = [template["podSpecPatch"] for template in sent["spec"]["templates"] if "podSpecPatch" in template]
     assert gate in patch
 

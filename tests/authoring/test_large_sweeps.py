@@ -14,8 +14,8 @@ from controllers.worlds.local.workflow import read_workflow
 from hera_specon import every, tpe
 from hera_specon.errors import SubmissionError
 from hera_specon.space import points
-from hera_specon.submission.extending import extended
-from hera_specon.submission.resuming import continued
+from hera_specon.submission.extending import extend_manifest
+from hera_specon.submission.resuming import continue_manifest
 from mlflow_hooks.contract import ENV_PARAMS
 from tests.authoring.built_sweeps import SPACE, sweep
 
@@ -73,23 +73,23 @@ def test_a_large_sweep_is_given_more_trials() -> None:
     record = record_of(before)
     assert record is not None
 
-    assert inputs(extended(after, before, record)) == inputs(after)[LARGE:]
+    assert inputs(extend_manifest(after, before, record)) == inputs(after)[LARGE:]
     with pytest.raises(SubmissionError, match=r"trial vae\.t0000 of workflow 'vae-old' is another one in the file"):
-        extended(manifest(LARGE + 2, seed=1), before, record)
+        extend_manifest(manifest(LARGE + 2, seed=1), before, record)
 
 
 def test_the_first_new_trial_of_a_large_sweep_does_not_wait() -> None:
     before, after = (manifest(trials, arrivals=every(5)) for trials in (LARGE, LARGE + 2))
     record = record_of(before)
     assert record is not None
-    assert [one[INPUT_DELAY] for one in inputs(extended(after, before, record))] == ["0s", "5s"]
+    assert [one[INPUT_DELAY] for one in inputs(extend_manifest(after, before, record))] == ["0s", "5s"]
 
 
 def test_trials_of_a_large_sweep_go_on() -> None:
     before = manifest(LARGE)
     record = record_of(before)
     assert record is not None
-    assert inputs(continued(before, record, {"vae.t0007"}.__contains__, {})) == [inputs(before)[7]]
+    assert inputs(continue_manifest(before, record, {"vae.t0007"}.__contains__, {})) == [inputs(before)[7]]
 
 
 def test_trials_of_a_large_search_go_on_with_what_it_gave_them() -> None:
@@ -99,7 +99,7 @@ def test_trials_of_a_large_search_go_on_with_what_it_gave_them() -> None:
     point: dict[str, float | str] = {"lr": 0.01, "activation": "relu", "hidden": 40}
     found = {TrialId(f"{UID}.vae.t0007"): tuple(point.items())}
 
-    made = continued(before, record, {"vae.t0007"}.__contains__, found)
+    made = continue_manifest(before, record, {"vae.t0007"}.__contains__, found)
 
     (given,) = inputs(made)
     assert given == {INPUT_TRIAL: "t0007", "params": point, "lr": "0.01", "activation": "relu", "hidden": "40"}

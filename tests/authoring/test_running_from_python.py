@@ -11,7 +11,7 @@ from controllers.local_run.order import LocalSettings
 from controllers.local_run.run import LocalRun
 from hera_specon import Ahead, Sweep, choice, load, minimize, run, running
 from hera_specon.cli.backend import Backend, real_backend
-from hera_specon.running import NoModelError, SweepRun
+from hera_specon.running import NoModelError, SweepOutcome
 from tests.report.example_run import write_example_run
 
 
@@ -71,7 +71,7 @@ def test_a_run_on_this_machine_is_loaded_with_its_page(tmp_path: Path) -> None:
 
 def test_without_a_model_or_with_several_sweeps_there_is_no_single_best() -> None:
     with pytest.raises(NoModelError, match="none ended well"):
-        _ = SweepRun(None, (RunResult("default", (trial("s.a", 0.1, succeeded=False),)),)).best
+        _ = SweepOutcome(None, (RunResult("default", (trial("s.a", 0.1, succeeded=False),)),)).best
     other = TrialResult("z.a", 0.0, 1.0, "n1", 0, 1, 0.3, sweep="z")
     with pytest.raises(NoModelError, match="sweeps s, z"):
-        _ = SweepRun(None, (RunResult("default", (trial("s.a", 0.1), other)),)).best
+        _ = SweepOutcome(None, (RunResult("default", (trial("s.a", 0.1), other)),)).best

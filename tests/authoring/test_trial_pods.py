@@ -10,7 +10,7 @@ from controllers.core import labels
 from controllers.core.expressions import SWEEP_UID
 from hera_specon import FlowCon, SpeCon, every, maximize
 from hera_specon.errors import SweepError
-from hera_specon.submission.edits import Overrides, edited
+from hera_specon.submission.edits import Overrides, edit_manifest
 from mlflow_hooks import contract
 from tests.authoring.built_sweeps import built, environment, fields_of_the_pod, pod_patch, sweep
 
@@ -74,7 +74,7 @@ def test_the_runs_that_a_program_makes_have_the_tags_of_the_sweeps_author_too() 
 def test_the_address_of_mlflow_that_submit_gives_is_the_hooks_too() -> None:
     with Workflow(generate_name="vae-", entrypoint="vae") as made:
         sweep()
-    sent = edited(made.to_dict(), Overrides(tracking_uri="http://mlflow.lab:80"))
+    sent = edit_manifest(made.to_dict(), Overrides(tracking_uri="http://mlflow.lab:80"))
     (trial,) = [template for template in sent["spec"]["templates"] if template["name"] == "vae-trial"]
     seen: dict[str, str] = {}
     for variable in trial["container"]["env"]:

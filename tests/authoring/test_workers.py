@@ -12,7 +12,7 @@ from hera_specon import Sweep, SweepError, choice, minimize, tpe
 from hera_specon.errors import SubmissionError
 from hera_specon.gang_request import GangRequest
 from hera_specon.submission.checks import asked_gangs, check_for_cluster
-from hera_specon.submission.edits import Overrides, edited
+from hera_specon.submission.edits import Overrides, edit_manifest
 from hera_specon.trial_template import LIMIT
 from mlflow_hooks import contract
 
@@ -127,7 +127,7 @@ def manifest(given: Any, policy: str = "default") -> dict[str, Any]:  # noqa: AN
 
 
 def test_where_first_attempts_wait_a_gang_is_submitted_with_the_least_number_of_workers() -> None:
-    held = edited(manifest((2, 4)), Overrides(gate_first=True))
+    held = edit_manifest(manifest((2, 4)), Overrides(gate_first=True))
     by_name = {one["name"]: one for one in held["spec"]["templates"]}
     ((step,),) = by_name["a-trial"]["steps"]
     assert (step["withSequence"]["count"], step["arguments"]["parameters"][-1]["value"]) == (workers("a", 2),) * 2

@@ -7,8 +7,8 @@ import pytest
 from benchmarks.experiments import ahead, markdown, pictures
 from benchmarks.experiments.svg import ticks
 from controllers.lab.simulation.evaluation import (
-    Estimate,
     ExperimentPlan,
+    MeanOverSeeds,
     PolicySummary,
     RunFigures,
     run_plans,
@@ -38,7 +38,7 @@ def test_pictures_are_valid_and_hold_what_they_show(tmp_path: Path) -> None:
     order = ExperimentPlan(EXPERIMENTS["S4"], ("default", "specon"))
     runs = dict(zip(order.policies, simulate_seed(order, 0), strict=True))
     bars = [pictures.Bars(name, pictures.in_order(run.result)) for name, run in runs.items()]
-    change = [(0.01, Estimate(-0.1, (-0.2, 0.0))), (0.05, Estimate(0.1, None))]
+    change = [(0.01, MeanOverSeeds(-0.1, (-0.2, 0.0))), (0.05, MeanOverSeeds(0.1, None))]
     drawn = {
         "bars": pictures.completion_bars("a < b", bars),
         "nodes": pictures.trials_over_nodes("nodes", runs),

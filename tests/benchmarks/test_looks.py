@@ -58,6 +58,10 @@ class Sleepers:
     def cpu_seconds(self, _: LocalJob) -> float:
         return 0.0
 
+    def threads(self, _: LocalJob, part: float) -> int:
+        del part
+        return 0
+
     def waited_seconds(self, _: LocalJob) -> float:
         return 0.0
 

@@ -40,7 +40,7 @@ def run(of: Task, seconds: float, ends: tuple[float, ...] = (5.0, 9.0), wanted: 
 
 
 def cells(group: Group) -> dict[str, dict[str, list[str]]]:
-    """The cells by tool and column, of which several may have one name."""
+    """The cells by tool and column; several columns may have one name."""
     header, _, *rows = [line.strip("| ").split(" | ") for line in group.table.splitlines()]
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class LocalTrial:
-    """One trial of ``command`` in ``folder``; its controller may be built anew from the ledger."""
+    """One trial of ``command`` in ``folder``; its controller may be built again from the ledger."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder

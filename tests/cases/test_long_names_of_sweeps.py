@@ -12,7 +12,7 @@ from controllers.worlds.argo.reading.workflows import record_of
 from hera_specon import Sweep, SweepError, choice, minimize
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.checks import check_for_cluster
-from hera_specon.submission.resuming import continued, ended_early
+from hera_specon.submission.resuming import continue_manifest, ended_early
 from tests.cli.cluster_objects import Json
 
 _KUBERNETES_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -95,6 +95,6 @@ def test_a_trial_that_was_stopped_is_found_again_under_its_own_name(name: str) -
     record = record_of(made)
     assert record is not None
     assert ended_early(record) == {f"{name}.t001": "its owner wants that"}
-    again = continued(made, record, lambda trial: trial == f"{name}.t001", {})
+    again = continue_manifest(made, record, lambda trial: trial == f"{name}.t001", {})
     assert re.fullmatch(r"[a-z0-9]([-.]?[a-z0-9])*-resumed-", again["metadata"]["generateName"])
     assert "annotations" not in again["metadata"]

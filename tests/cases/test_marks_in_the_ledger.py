@@ -46,7 +46,7 @@ def stranger() -> Iterator["subprocess.Popen[str]"]:
         {"started": 0},
         {"pid": 0},
     ],
-    ids=["another boot or machine", "another container", "the number anew", "no boot", "no time", "no number"],
+    ids=["another boot or machine", "another container", "a later process", "no boot", "no time", "no number"],
 )
 def test_nobody_is_ended_who_is_not_surely_the_one_that_was_started(
     stranger: "subprocess.Popen[str]", change: dict[str, str | int]

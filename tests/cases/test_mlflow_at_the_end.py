@@ -31,7 +31,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     monkeypatch.setattr(finishing, "GIVE_UP_S", 4.0)
     lines: list[str] = []
     yield lines
-    print("\n".join(lines))  # noqa: T201 - for whoever reads why it failed
+    print("\n".join(lines))  # noqa: T201 - for the reader who asks why it failed
 
 
 def run(harm: str, said: list[str]) -> LocalRun:

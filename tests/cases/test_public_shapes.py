@@ -34,16 +34,16 @@ def train(script: Path, output: Path, env: dict[str, str], at: int, how: int) ->
     sys.path.insert(0, str(PAGE.parents[2]))
     from mlflow_hooks import checkpoints, session  # noqa: PLC0415 - in the process that trains
 
-    noted = session.Trial.note_step
+    noted = session.TrialSession.note_step
 
-    def struck(self: session.Trial, step: int) -> None:
+    def struck(self: session.TrialSession, step: int) -> None:
         if step == at and how == signal.SIGKILL:
             os.kill(os.getpid(), how)
         noted(self, step)
         if step == at:
             os.kill(os.getpid(), how)
 
-    session.Trial.note_step = struck  # type: ignore[method-assign]
+    session.TrialSession.note_step = struck  # type: ignore[method-assign]
     checkpoints.Saving.due = lambda self: True  # type: ignore[method-assign]  # noqa: ARG005
     runpy.run_path(str(script), run_name="__main__")
 

@@ -25,7 +25,7 @@ from controllers.core.labels import ANNOTATION_ASKED, ANNOTATION_FIRST_NODES, AN
 from controllers.core.model import Ask, TrialId
 from controllers.worlds.argo.reading.workflows import project_workflow, record_of
 from hera_specon.errors import SubmissionError
-from hera_specon.submission.edits import Overrides, edited
+from hera_specon.submission.edits import Overrides, edit_manifest
 from tests.argo_world.conftest import Bench, bench, fake, pods  # noqa: F401 - fixtures
 from tests.argo_world.objects import pod, steps, template, trial
 from tests.argo_world.objects import workflow as steered
@@ -44,7 +44,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def hold(cluster: Cluster, trials: int, annotations: Mapping[str, str] | None = None, begun: int | None = None) -> None:
-    """Let the API server hold a workflow of so many trials, the first of which Argo has ``begun``."""
+    """Let the API server hold a workflow of so many trials; Argo has ``begun`` the first of them."""
     held = workflow(annotations=dict(annotations or {}))
     held["status"]["nodes"] = {
         f"step{number}": {
@@ -143,7 +143,7 @@ def manifest() -> dict[str, Any]:
 @pytest.mark.parametrize("trials", [150, MANY, 10_000])
 def test_the_first_nodes_of_a_large_sweep_reach_the_controller(trials: int) -> None:
     nodes = {f"vae.t{number:05}": f"ip-10-0-{number * 7 % 40}.eu-central-1.compute" for number in range(trials)}
-    made = edited(manifest(), Overrides(first_nodes=nodes))
+    made = edit_manifest(manifest(), Overrides(first_nodes=nodes))
     record = record_of(made)
     assert record is not None
     assert first_nodes(campaign(annotations=record.annotations)) == nodes
@@ -152,16 +152,16 @@ def test_the_first_nodes_of_a_large_sweep_reach_the_controller(trials: int) -> N
 def test_first_nodes_that_do_not_fit_are_refused_with_their_number_and_the_limit() -> None:
     nodes = {f"vae.t{number:05}": f"node-{number}-" + "x" * 40 for number in range(5000)}
     with pytest.raises(SubmissionError, match=f"first nodes of 5000 trials.*{MOST_OF_A_LIST}"):
-        edited(manifest(), Overrides(first_nodes=nodes))
+        edit_manifest(manifest(), Overrides(first_nodes=nodes))
 
 
 def test_what_a_list_says_of_trials_is_read_back_whatever_they_are_called() -> None:
     numbers = ("t009", "t010", "t011", "lr-0.1", "x", "7", "8", "9", "10")
     names = ["a", "b.t011", *(f"vae.{number}" for number in numbers)]
     said = {name: f"word{len(name)}" for name in names}
-    assert trial_lists.read(trial_lists.written(said), 10_000) == said
+    assert trial_lists.read(trial_lists.write(said), 10_000) == said
     long = {f"{'y' * 40}{name}.t{number:03}": "stop" for name in "abc" for number in range(0, 999, 2)}
-    text = trial_lists.written(long)
+    text = trial_lists.write(long)
     assert len(text) < len(json.dumps(long)) // 5
     assert trial_lists.read(text, MOST_OF_AN_OBJECT) == long
 

@@ -22,7 +22,7 @@ def child() -> Iterator[int]:
 
 
 def test_only_a_process_of_the_attempt_itself_is_asked(tmp_path: Path, child: int) -> None:
-    me, born = os.getpid(), proctree.started(os.getpid())
+    me, born = os.getpid(), proctree.start_time(os.getpid())
     assert born is not None
     fields = {"attempt": "token", "rank": 0, "pid": me, "started": born, "doing": TRAINING}
     (tmp_path / "process.json").write_text(json.dumps(fields))
@@ -56,7 +56,7 @@ def test_a_process_says_what_it_does_until_its_training_is_over(tmp_path: Path) 
     said = Announcement(tmp_path, "token", 0)
     said.training()
     assert presences(tmp_path, "token") == [
-        Presence("token", 0, os.getpid(), proctree.started(os.getpid()) or 0, TRAINING)
+        Presence("token", 0, os.getpid(), proctree.start_time(os.getpid()) or 0, TRAINING)
     ]
     said.left()
     assert [one.doing for one in presences(tmp_path, "token")] == [LEFT]

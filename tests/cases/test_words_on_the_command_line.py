@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hera.workflows import Workflow
 
-from controllers.core.parameters import noted
-from controllers.core.word_script import wrapped
+from controllers.core.parameters import point_annotations
+from controllers.core.word_script import wrap
 from controllers.worlds.local.word_scripts import chosen_words
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Sweep, SweepError, choice, integer, minimize, tpe, uniform, when
@@ -116,7 +116,7 @@ def test_a_process_of_this_machine_gets_the_same_words_without_a_shell(
     (step,) = read_workflow(manifest, "w", "uid", {}).expand({}, ()).pods
     env = {**os.environ, **step.environment}
     if search != "grid":
-        notes = noted(tuple(point.items()))
+        notes = point_annotations(tuple(point.items()))
         env |= {name: notes[note] for name, note in step.env_from.items() if note in notes}
     given = tuple(re.sub(r"\$\((\w+)\)", lambda m: env.get(m[1], m[0]), word) for word in step.command + step.args)
     assert chosen_words(given, env) == (sys.executable, "-c", SHOW, *words)
@@ -134,7 +134,7 @@ def test_a_command_of_another_kind_is_left_as_it_is() -> None:
 
 
 def test_a_program_that_cannot_be_asked_for_its_words_is_run_as_it_is() -> None:
-    broken = tuple(wrapped(["python"], ["exit 3"]))
+    broken = tuple(wrap(["python"], ["exit 3"]))
     assert chosen_words(broken, dict(os.environ)) == broken
 
 

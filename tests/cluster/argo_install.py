@@ -99,8 +99,8 @@ class Argo:
             flags,
             CONTROLLER_ACCOUNT,
             LEADER_ELECTION_DISABLE="true",
-            # Once a watch has ended, as it does with the API server, it would read the closed channel for ever: a core
-            # of CPU, and 60 MB of log a second (argoproj/argo-workflows#11657). No test changes its configuration.
+            # Once a watch has ended, as it does with the API server, it would read the closed channel without end: a
+            # core of CPU, and 60 MB of log a second (argoproj/argo-workflows#11657). No test changes its configuration.
             WATCH_CONTROLLER_SEMAPHORE_CONFIGMAPS="false",
             DEFAULT_REQUEUE_TIME=REQUEUE_TIME,
         )

@@ -251,7 +251,7 @@ def alone() -> Iterator[None]:
 
 
 def running_cluster(tell: Callable[[str], None] = print) -> Cluster | None:
-    """The cluster that is up on this machine, whoever brought it up."""
+    """The cluster that is up on this machine, also where another process brought it up."""
     layout = default_layout()
     if not layout.nodes.exists():
         return None

@@ -77,7 +77,7 @@ def _own_cluster(cluster: Cluster) -> Iterator[Cluster]:
     finally:
         cluster.down()
     assert not differences(before, host_state())
-    # Whoever writes more goes round in circles, takes a core from the tests, and in the end fills the disk.
+    # A component that writes more goes round in circles, takes a core from the tests, and in the end fills the disk.
     assert not {name: size for name, size in long.items() if size > MOST_LOGGED}
 
 

@@ -69,7 +69,7 @@ class GivenCluster:
                 yield f"node {node['metadata']['name']} lacks {', '.join(missing)}: load them into it"
 
     def import_image(self, archive: Path) -> None:
-        """Do nothing: whoever gave the cluster has loaded the images."""
+        """Do nothing: the person who gave the cluster has loaded the images."""
 
     def show_folder(self, folder: Path) -> None:
         _skip("show_folder", str(folder))

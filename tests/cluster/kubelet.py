@@ -27,7 +27,7 @@ def _total_memory() -> int:
 
 
 def configuration(node: NodeSpec, certificates: Path) -> dict[str, Any]:
-    """The kubelet's configuration: a node of one core of which the pods may have the node's share."""
+    """The kubelet's configuration: a node of one core; the pods may have the node's share of it."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",

@@ -3,8 +3,8 @@
 Killing it ends every process of the machine at once, like a power cut.
 
 Usage: machine_init PRIVATE_FOLDER HOST_NAME [CPU]; with CPU, that is the only one that the machine sees.
-Before all else it writes down who it is, in PRIVATE_FOLDER/init, so that it can be ended whatever becomes of whoever
-started it.
+Before all else it writes down who it is, in PRIVATE_FOLDER/init, so that it can be ended even after the process that
+started it is gone.
 """
 
 import os

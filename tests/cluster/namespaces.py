@@ -22,7 +22,7 @@ def namespace(kubectl: Kubectl, name: str) -> Iterator[Kubectl]:
 
 
 def _remove(kubectl: Kubectl) -> None:
-    # Workflows first: their controller would make pods anew. Pods get a second, not the half minute that is usual.
+    # Workflows first: their controller would make the pods again. Pods get a second, not the half minute that is usual.
     kubectl("delete", "workflows.argoproj.io", "--all", "--wait=false")
     kubectl("delete", "pods", "--all", "--grace-period=1", "--wait=false")
     kubectl("delete", "namespace", kubectl.namespace, "--timeout=90s")

@@ -1,4 +1,4 @@
-"""Processes by id and start time, so that an id that was given anew is never taken for the old process."""
+"""Processes by id and start time, so that an id that was given again is never taken for the old process."""
 
 import time
 from collections.abc import Callable

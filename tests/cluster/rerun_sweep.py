@@ -1,4 +1,4 @@
-"""Two trials of which one can be made to fail halfway, for what people do with a workflow that failed."""
+"""Two trials, and one of them can be made to fail halfway, for what people do with a workflow that failed."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ CLAIM = "specon-state"
 with Workflow(generate_name="rerun-", entrypoint="rerun", arguments=Parameter(name="fails", value="yes")) as w:
     Sweep(
         name="rerun",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-c", Path(__file__).with_name("rerun_job.py").read_text()],
         args=[f"--steps={STEPS}", f"--fails-at={FAILS_AT}", "--fails={{workflow.parameters.fails}}"],
         space={"lr": choice(*RATES)},

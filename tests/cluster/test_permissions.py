@@ -319,7 +319,7 @@ def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(
 
 
 def _take_over(bench: ArgoBench, account: KubeApi) -> None:
-    """Let the account drive the bench's world from here on, as a controller that starts anew."""
+    """Let the account drive the bench's world from here on, as a controller that starts again."""
     assert until(lambda: not refused(_list(PODS), account, bench._namespace))
     before, bench._api = bench._api, account
     bench._events.close()

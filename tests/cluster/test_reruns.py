@@ -53,7 +53,7 @@ def rerun(bench: Bench, *arguments: str) -> Submitted:
 
 @pytest.fixture
 def failed(bench: Bench) -> Submitted:
-    """A workflow of which one trial succeeded and the other failed halfway."""
+    """A workflow with one trial that succeeded and one that failed halfway."""
     access = ["--kubeconfig", str(bench.cluster.kubeconfig), "-n", bench.namespace]
     tracking = ["--mlflow-tracking-uri", bench.tracking.uri]
     result = CliRunner().invoke(main, ["submit", rerun_sweep.__file__, *access, *tracking, "--json"])

@@ -165,7 +165,7 @@ class ArgoBench(DeviceBench):
 
 
 def _emptiest(api: KubeApi) -> Sequence[str]:
-    """Return the two nodes of which other pods request least."""
+    """Return the two nodes where other pods request least."""
     requested = {item["metadata"]["labels"][HOSTNAME]: 0.0 for item in api.get(NODES.path())["items"]}
     others = [pod for item in api.get(PODS.path())["items"] if (pod := project_other(item)) is not None]
     for pod in others:

@@ -25,7 +25,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture(params=["simulated", pytest.param("argo", marks=pytest.mark.cluster)])
 def device_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DeviceBench]:
-    """A world that gives out devices; the local world refuses whoever asks for one."""
+    """A world that gives out devices; the local world refuses a trial that asks for one."""
     world = SimulatedBench(tmp_path) if request.param == "simulated" else _argo_bench(request, tmp_path, ArgoBench)
     yield world
     world.close()

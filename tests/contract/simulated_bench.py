@@ -7,7 +7,7 @@ from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
 from controllers.core.parameters import parameters_in
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import Exchange, NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
 from tests.contract.bench import DEVICE, Behaviour, DeviceBench, GangBench
 
@@ -116,7 +116,7 @@ def _spec(name: str, behaviour: Behaviour) -> TrialSpec:
         id=_id(name),
         submitted_at=0.0,
         work_s=behaviour.steps * _STEP_S,
-        reports=tuple(Report((step + 1) * _STEP_S, 1.0 / (step + 1)) for step in range(behaviour.steps)),
+        reports=tuple(CurvePoint((step + 1) * _STEP_S, 1.0 / (step + 1)) for step in range(behaviour.steps)),
         cpu=int(behaviour.cpu.removesuffix("m")) / 1000,
         memory=16 * 1024**2,
         speedup=Speedup.linear(0.1),
@@ -129,5 +129,5 @@ def _spec(name: str, behaviour: Behaviour) -> TrialSpec:
         sweep="sweep",
         min_workers=behaviour.min_workers,
         max_workers=behaviour.workers,
-        exchange=Exchange(_STEP_S),
+        exchange=WorkerExchange(_STEP_S),
     )

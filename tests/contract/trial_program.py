@@ -29,7 +29,7 @@ def main(steps: int, failures: int, deaf: int, step_ms: int, *, log: Callable[[i
         return LEAVE
     if lines("attempts") <= failures and RANK == WORKERS - 1:
         return 1
-    # Where it goes on is rank 0's to say: whoever is late finds its lines there already.
+    # Where it goes on is rank 0's to say: a worker that is late finds its lines there already.
     step = lines("steps") if WORKERS == 1 else int((MEETING / "start-0").read_text())
     while step < steps:
         time.sleep(step_ms / 1000)

@@ -11,7 +11,7 @@ from mlflow.entities import Metric
 from controllers.core import labels
 from controllers.core.actions import Place, Suspend
 from controllers.core.model import Phase, Trial, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.record.timeline import EventKind
 from controllers.search import Dimension, NumberRange, SearchSpec
 from hera_specon.records.tracked import policy_of
@@ -417,7 +417,7 @@ def test_a_search_that_would_compute_too_much_starts_no_trial_and_the_sweep_besi
     attacker, victim = stage(), stage()
     point = {one.name: 0.5 for one in space}
     done = [_searched(attacker, number, dear) for number in range(400)]
-    trials = [replace(one, phase=Phase.SUCCEEDED, gated=False, parameters=bounded(point)) for one in done]
+    trials = [replace(one, phase=Phase.SUCCEEDED, gated=False, parameters=bound_parameters(point)) for one in done]
     trials.append(_searched(attacker, 400, dear))
     attacker.world.now = {one.id: one for one in trials}
     waiting = _searched(victim, 1, SearchSpec(sampler="tpe", space=(X,)))

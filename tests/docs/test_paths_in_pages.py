@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / ".github").glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
 OURS = "benchmarks|controllers|docs|hera_specon|manifests|mlflow_hooks|tests|workflows"
 
 _PATH = re.compile(rf"(?<![\w./-])(?:{OURS})/[\w./-]*\w/?")

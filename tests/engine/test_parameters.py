@@ -1,4 +1,4 @@
-"""Hyperparameters as policies see them: bounded, whoever wrote them."""
+"""Hyperparameters as policies see them: bounded, no matter who wrote them."""
 
 import json
 import math
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.core.parameters import bounded, parameters_in
+from controllers.core.parameters import bound_parameters, parameters_in
 
 
 def test_numbers_texts_and_truth_values_are_kept_by_name() -> None:
@@ -17,7 +17,7 @@ def test_numbers_texts_and_truth_values_are_kept_by_name() -> None:
 
 
 def test_a_text_that_is_a_number_counts_as_one() -> None:
-    assert bounded({"batch": "128", "rate": "1e-2", "name": "1st"}) == (
+    assert bound_parameters({"batch": "128", "rate": "1e-2", "name": "1st"}) == (
         ("batch", 128.0),
         ("name", "1st"),
         ("rate", 0.01),
@@ -26,7 +26,7 @@ def test_a_text_that_is_a_number_counts_as_one() -> None:
 
 @pytest.mark.parametrize("value", [None, [1], {"a": 1}, "", "x" * 65, "a\nb", math.nan, math.inf, 10**400, "9" * 5000])
 def test_what_is_no_number_and_no_short_text_is_left_out(value: object) -> None:
-    assert bounded({"kept": 1, "left out": value}) == (("kept", 1.0),)
+    assert bound_parameters({"kept": 1, "left out": value}) == (("kept", 1.0),)
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_whatever_is_written_what_is_kept_is_bounded_sorted_and_stays_the_same(g
     assert list(found) == sorted(found)
     assert all(0 < len(name) <= 64 and len(str(value)) <= 64 for name, value in found)
     assert all(math.isfinite(value) for _, value in found if isinstance(value, float))
-    assert bounded(dict(found)) == found
+    assert bound_parameters(dict(found)) == found

@@ -1,4 +1,4 @@
-"""What an engine sees of its trials is the same, however little of it is looked at anew."""
+"""What an engine sees of its trials is the same, however little of it is looked at again."""
 
 from dataclasses import fields, replace
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controllers.core.model import Direction, Node, NodeName, Phase, Progress, Snapshot, Trial, TrialId
-from controllers.policies.kit.work_left import Measured, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 STEPS = 100
@@ -28,10 +28,10 @@ def ended(trial: Trial) -> Trial:
     return replace(trial, phase=Phase.SUCCEEDED, nodes=())
 
 
-def seen(*looks: tuple[float, Sequence[Trial]], cores: float = 2.0) -> tuple[Snapshot, Measured]:
+def seen(*looks: tuple[float, Sequence[Trial]], cores: float = 2.0) -> tuple[Snapshot, SweepMeasurements]:
     """Return the last of several looks at a sweep on two nodes, and what all of them told."""
-    known = Measured()
+    known = SweepMeasurements()
     for now, trials in looks:
         snapshot = Snapshot(now, tuple(trials), (Node(N1, cores), Node(N2, cores)))
-        known = measured(snapshot, known)
+        known = measure_sweep(snapshot, known)
     return snapshot, known

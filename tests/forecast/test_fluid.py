@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.forecast.fluid import ends
-from controllers.forecast.model import Course, Job, Model, Room
+from controllers.forecast.model import Course, FluidModel, Job, ModelNode
 
-TWO_CORES = Room(2.0, 2.0, math.inf)
+TWO_CORES = ModelNode(2.0, 2.0, math.inf)
 
 
 def there(node: int = 0, *, moves: int = 0) -> Job:
@@ -25,21 +25,21 @@ def course(
 
 
 def test_a_trial_that_ends_leaves_its_cores_to_the_others_of_its_node() -> None:
-    model = Model([there(), there()], [TWO_CORES])
+    model = FluidModel([there(), there()], [TWO_CORES])
 
     # Both have one core for 10 s; then the longer one has two for its other 20 core seconds.
     assert ends(model, course([10.0, 30.0])) == pytest.approx([10.0, 20.0])
 
 
 def test_cores_go_by_weight_but_to_no_trial_more_than_it_can_use() -> None:
-    model = Model([there(), there()], [TWO_CORES])
+    model = FluidModel([there(), there()], [TWO_CORES])
 
     assert ends(model, course([15.0, 5.0], weights=[3.0, 1.0])) == pytest.approx([10.0, 10.0])
     assert ends(model, Course([10.0, 10.0], [0.5, 8.0], [1.0, 1.0], [0.0])) == pytest.approx([20.0, 10 / 1.5])
 
 
 def test_where_the_shortest_go_first_it_has_all_but_what_everybody_keeps() -> None:
-    model = Model([there(), there()], [TWO_CORES], shortest_first=True, calm_at=math.inf)
+    model = FluidModel([there(), there()], [TWO_CORES], shortest_first=True, calm_at=math.inf)
     short, long = ends(model, course([10.0, 30.0]))
 
     assert short == pytest.approx(10 / 1.95)
@@ -48,21 +48,21 @@ def test_where_the_shortest_go_first_it_has_all_but_what_everybody_keeps() -> No
 
 def test_a_trial_that_would_end_the_sweep_keeps_what_it_needs_beside_shorter_ones() -> None:
     jobs, works = [there() for _ in range(5)], [10.0, 10.0, 10.0, 10.0, 40.0]
-    in_line = ends(Model(jobs, [TWO_CORES], shortest_first=True, calm_at=math.inf), course(works, most=1.0))
-    kept = ends(Model(jobs, [TWO_CORES], shortest_first=True), course(works, most=1.0))
+    in_line = ends(FluidModel(jobs, [TWO_CORES], shortest_first=True, calm_at=math.inf), course(works, most=1.0))
+    kept = ends(FluidModel(jobs, [TWO_CORES], shortest_first=True), course(works, most=1.0))
 
     assert max(kept) < max(in_line) - 5
     assert max(kept) == pytest.approx(40.0, rel=0.05)
 
 
 def test_a_trial_that_waits_starts_where_room_is_freed() -> None:
-    model = Model([there(), waiting(2.0)], [Room(2.0, 1.0, math.inf)])
+    model = FluidModel([there(), waiting(2.0)], [ModelNode(2.0, 1.0, math.inf)])
 
     assert ends(model, course([10.0, 10.0])) == pytest.approx([5.0, 10.0])
 
 
 def test_a_small_trial_overtakes_one_that_does_not_fit() -> None:
-    model = Model([there(), waiting(2.0), waiting(1.0)], [Room(2.0, 1.0, math.inf)])
+    model = FluidModel([there(), waiting(2.0), waiting(1.0)], [ModelNode(2.0, 1.0, math.inf)])
     _, large, small = ends(model, course([20.0, 10.0, 10.0]))
 
     assert small == pytest.approx(10.0)
@@ -70,21 +70,21 @@ def test_a_small_trial_overtakes_one_that_does_not_fit() -> None:
 
 
 def test_a_trial_that_comes_later_slows_the_others_down_from_then_on() -> None:
-    model = Model([there(), waiting(at=5.0)], [Room(2.0, 1.0, math.inf)])
+    model = FluidModel([there(), waiting(at=5.0)], [ModelNode(2.0, 1.0, math.inf)])
 
     assert ends(model, course([20.0, 20.0])) == pytest.approx([15.0, 20.0])
 
 
 def test_a_trial_that_is_held_back_comes_when_another_ends() -> None:
-    model = Model([there(), waiting(at=None)], [Room(2.0, 1.0, math.inf)])
+    model = FluidModel([there(), waiting(at=None)], [ModelNode(2.0, 1.0, math.inf)])
 
     assert ends(model, course([20.0, 20.0])) == pytest.approx([10.0, 20.0])
 
 
 def test_an_idle_node_draws_a_trial_from_a_crowded_one_if_trials_move() -> None:
     rooms = [TWO_CORES, TWO_CORES]
-    still = ends(Model([there(), there()], rooms, move_s=2.0), course([40.0, 40.0]))
-    moved = ends(Model([there(moves=1), there(moves=1)], rooms, move_s=2.0), course([40.0, 40.0]))
+    still = ends(FluidModel([there(), there()], rooms, move_s=2.0), course([40.0, 40.0]))
+    moved = ends(FluidModel([there(moves=1), there(moves=1)], rooms, move_s=2.0), course([40.0, 40.0]))
 
     assert still == pytest.approx([40.0, 40.0])
     assert sorted(moved) == pytest.approx([20.0, 22.0])
@@ -93,18 +93,18 @@ def test_an_idle_node_draws_a_trial_from_a_crowded_one_if_trials_move() -> None:
 def test_a_trial_moves_only_as_often_as_it_may_and_not_when_it_is_nearly_done() -> None:
     rooms = [TWO_CORES, TWO_CORES]
 
-    assert ends(Model([there(moves=1), there(moves=1)], rooms, move_s=30.0), course([40.0, 40.0])) == [40.0, 40.0]
+    assert ends(FluidModel([there(moves=1), there(moves=1)], rooms, move_s=30.0), course([40.0, 40.0])) == [40.0, 40.0]
 
 
 def test_trials_that_slow_each_other_down_are_faster_once_they_are_alone() -> None:
-    model = Model([there(), there()], [TWO_CORES])
+    model = FluidModel([there(), there()], [TWO_CORES])
 
     # 1 / 1.25 of a core each for 12.5 s, then two cores.
     assert ends(model, course([10.0, 30.0], contention=0.25)) == pytest.approx([12.5, 22.5])
 
 
 def test_a_trial_that_fits_nowhere_never_ends() -> None:
-    assert ends(Model([waiting(3.0)], [TWO_CORES]), course([1.0])) == [math.inf]
+    assert ends(FluidModel([waiting(3.0)], [TWO_CORES]), course([1.0])) == [math.inf]
 
 
 @given(
@@ -113,9 +113,9 @@ def test_a_trial_that_fits_nowhere_never_ends() -> None:
 )
 def test_no_cores_are_made_up_and_none_wasted(jobs: list[tuple[float, float, bool]], shortest_first: bool) -> None:  # noqa: FBT001
     works, mosts, placed = zip(*jobs, strict=True)
-    model = Model(
+    model = FluidModel(
         [there() if here else waiting(0.1) for here in placed],
-        [Room(4.0, 4.0, math.inf)],
+        [ModelNode(4.0, 4.0, math.inf)],
         shortest_first=shortest_first,
     )
     found = ends(model, Course(works, mosts, [1.0] * len(works), [0.0]))

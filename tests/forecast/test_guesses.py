@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.forecast.guesses import Deck, Lengths, LengthsBeyond, Like, Mosts, Stops, normal, uniform
+from controllers.forecast.guesses import Deck, LengthGuesses, LengthsBeyond, Like, Mosts, Stops, normal, uniform
 
 DRAWS = 61
 CHANCES = [(place + 0.5) / 600 for place in range(600)]
@@ -45,7 +45,7 @@ def test_beyond_all_that_was_seen_nothing_but_the_bound_is_told() -> None:
 
 
 def lengths(totals: list[float]) -> list[float]:
-    return sorted(total for _, total in Lengths(totals, DRAWS).drawn("trial"))
+    return sorted(total for _, total in LengthGuesses(totals, DRAWS).drawn("trial"))
 
 
 def test_trials_of_one_length_are_taken_for_of_about_that_length_the_more_so_the_more_there_are() -> None:

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import NodeName, Trial, TrialId
 from controllers.core.ports import ComingTrial
-from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.policies.registry import parse_policy
 from tests.forecast.sweeps import N2, at_step, ended, seen, trial
 
-DEFAULT = Steering()
+DEFAULT = PolicyTraits()
 
 
 def end_of(found: Forecast) -> EndRange:
@@ -115,18 +115,18 @@ def test_each_sweep_of_a_workflow_has_an_end_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("policy", "steering"),
     [
-        ("default", Steering()),
-        ("flowcon", Steering(reweighs=True)),
-        ("specon+flowcon", Steering(reweighs=True, most_moves=2)),
+        ("default", PolicyTraits()),
+        ("flowcon", PolicyTraits(reweighs=True)),
+        ("specon+flowcon", PolicyTraits(reweighs=True, most_moves=2)),
     ],
 )
-def test_what_a_policy_does_is_read_off_its_rules(policy: str, steering: Steering) -> None:
-    assert Steering.by(parse_policy(policy)) == steering
+def test_what_a_policy_does_is_read_off_its_rules(policy: str, steering: PolicyTraits) -> None:
+    assert PolicyTraits.by(parse_policy(policy)) == steering
 
 
 def test_a_policy_that_lets_the_shortest_go_first_says_so() -> None:
-    assert Steering.by(parse_policy("ahead")).shortest_first
-    assert not Steering.by(parse_policy("ahead")).reweighs
+    assert PolicyTraits.by(parse_policy("ahead")).shortest_first
+    assert not PolicyTraits.by(parse_policy("ahead")).reweighs
 
 
 def test_a_gang_that_may_grow_and_shrink_has_a_wider_range_under_a_policy_that_scales_gangs() -> None:
@@ -135,7 +135,7 @@ def test_a_gang_that_may_grow_and_shrink_has_a_wider_range_under_a_policy_that_s
 
     looks = ((10, 20.0), (20, 40.0))
     known = seen(*((at, [gang(step, at), at_step(trial("b", N2), step, at, 2.0)]) for step, at in looks))
-    scaling = Steering.by(parse_policy("dragon+ahead"))
+    scaling = PolicyTraits.by(parse_policy("dragon+ahead"))
     assert scaling.scales_gangs
     told = forecast(*known, [], scaling).trials
     fixed = forecast(*known, [], replace(scaling, scales_gangs=False)).trials
@@ -158,7 +158,7 @@ def test_whatever_reports_hold_ranges_are_in_order_and_in_the_future(reports: li
         looks.append((now, [one, trial("b", NodeName("gone")), trial("c", None)]))
     for known in (looks[: end + 1] for end in range(len(looks))):
         snapshot, measured = seen(*known)
-        found = forecast(snapshot, measured, [], Steering(shortest_first=True, most_moves=2))
+        found = forecast(snapshot, measured, [], PolicyTraits(shortest_first=True, most_moves=2))
         for told in (*found.trials.values(), *found.sweeps.values(), *([found.end] if found.end else [])):
             assert snapshot.now <= told.low <= told.likely <= told.high
 
@@ -181,7 +181,7 @@ def test_of_trials_that_wait_the_shortest_starts_first_where_the_policy_does_so(
     ]
     waiting = [at_step(trial(name, None, cpu=2.0), step, 10.0, 4.0) for name, step in (("c", 10), ("d", 90))]
     known = seen(*((at, [*trials, *waiting]) for at, trials in running))
-    in_order, shortest = (forecast(*known, [], Steering(shortest_first=first)) for first in (False, True))
+    in_order, shortest = (forecast(*known, [], PolicyTraits(shortest_first=first)) for first in (False, True))
     last = TrialId("uid.sweep.d")
 
     assert shortest.trials[last].high < in_order.trials[last].low

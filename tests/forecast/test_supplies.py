@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controllers.core.forecast import EndRange
 from controllers.core.model import Node, NodeName, Snapshot
-from controllers.forecast.ranges import DRAWS, Steering, forecast
+from controllers.forecast.ranges import DRAWS, PolicyTraits, forecast
 from controllers.forecast.supplies import STAYS, Gave, Supplies, drawn_supplies, supplies_after
 from tests.forecast.sweeps import at_step, seen, trial
 
@@ -62,7 +62,7 @@ def end_of(supply: float, supplies: Supplies) -> EndRange:
     looks = [(at, [at_step(trial("a"), step, at, 2.0)]) for step, at in ((10, 20.0), (20, 40.0))]
     snapshot, known = seen(*looks)
     nodes = tuple(replace(each, supply=supply) for each in snapshot.nodes)
-    found = forecast(replace(snapshot, nodes=nodes), known, [], Steering(), supplies=supplies).end
+    found = forecast(replace(snapshot, nodes=nodes), known, [], PolicyTraits(), supplies=supplies).end
     assert found is not None
     return found.left(40.0)
 

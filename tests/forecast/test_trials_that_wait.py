@@ -8,12 +8,12 @@ import pytest
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Node, NodeName, Phase, Progress, Snapshot, Trial
 from controllers.core.ports import ComingTrial
-from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.policies import Ahead, Default
-from controllers.policies.kit.work_left import Measured, estimated, measured
+from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
 from tests.forecast.sweeps import N1, N2, trial
 
-DEFAULT, AHEAD = Steering.by(Default()), Steering.by(Ahead())
+DEFAULT, AHEAD = PolicyTraits.by(Default()), PolicyTraits.by(Ahead())
 STEPS = 45
 SLEEP_S = 1.0
 
@@ -53,17 +53,17 @@ class Sweep:
 
 def followed(
     sweep: Sweep, until: float, trials: Sequence[Trial], nodes: Sequence[float] = (0.4, 0.4)
-) -> tuple[Snapshot, Measured]:
-    known = Measured()
+) -> tuple[Snapshot, SweepMeasurements]:
+    known = SweepMeasurements()
     names = [NodeName(f"n{number + 1}") for number in range(len(nodes))]
     for now in range(int(until) + 1):
         each = tuple(sweep.at(one, float(now)) if one.nodes else one for one in trials)
         snapshot = Snapshot(float(now), each, tuple(map(Node, names, nodes)))
-        known = measured(snapshot, known)
+        known = measure_sweep(snapshot, known)
     return snapshot, known
 
 
-def told(sweep: Sweep, until: float, trials: Sequence[Trial], steering: Steering = DEFAULT) -> Forecast:
+def told(sweep: Sweep, until: float, trials: Sequence[Trial], steering: PolicyTraits = DEFAULT) -> Forecast:
     snapshot, known = followed(sweep, until, trials)
     return forecast(snapshot, known, (), steering)
 
@@ -81,7 +81,7 @@ PAIR = (trial("a", N1, cpu=0.2), trial("b", N2, cpu=0.2))
     ("cost", "at"),
     [(0.0004, 20.0), (0.0004, 44.0), *((cost, at) for cost in (0.004, 0.02) for at in (8.0, 15.0, 30.0, 44.0))],
 )
-def test_trials_that_sleep_end_when_their_steps_are_through(cost: float, at: float, steering: Steering) -> None:
+def test_trials_that_sleep_end_when_their_steps_are_through(cost: float, at: float, steering: PolicyTraits) -> None:
     sweep = Sweep(SLEEP_S, cost, cores=0.4)
     end = end_of(told(sweep, at, PAIR, steering))
     assert end.holds(sweep.trial_s)
@@ -137,6 +137,6 @@ def test_ahead_believes_that_a_trial_which_waits_has_left_what_its_steps_take(
     crowd = [trial(f"t{number}", N1, cpu=0.2) for number in range(trials)]
     sweep = Sweep(SLEEP_S, cost, cores=0.4)
     snapshot, known = followed(sweep, 20.0, crowd, nodes)
-    for one in estimated(snapshot, known, 1.0).values():
+    for one in estimate_work(snapshot, known, 1.0).values():
         assert one.work / one.most == pytest.approx(sweep.trial_s - 20.0, rel=0.25)
         assert one.worth_offering >= 0.2

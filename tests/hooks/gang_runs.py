@@ -34,7 +34,7 @@ class GangEnded:
 class GangTrial:
     """A trial that attempts of any size train: ``jobs/<job>_job.py``.
 
-    Workers whose rank is in ``absent`` never start; whoever is still there after ``within_s`` seconds is killed.
+    Workers whose rank is in ``absent`` never start; those that are still there after ``within_s`` seconds are killed.
     """
 
     root: Path

@@ -1,5 +1,6 @@
 """The journal of logged points: nothing missing, nothing doubled, whatever cuts it off."""
 
+import itertools
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -49,6 +50,22 @@ def test_each_key_and_step_is_there_exactly_once_however_often_a_trial_is_killed
         cpu = [step for key, step, _ in logged if key == "specon.cpu_seconds"]
         assert cpu[0] == 0
         assert cpu == sorted(set(cpu))
+
+
+def test_cpu_seconds_come_often_at_first_and_seldom_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("mlflow_hooks.metrics.time.monotonic", lambda: now)
+    journal = Journal(tmp_path)
+    metrics = Metrics(journal, "loss", 0.0)
+    for step in range(600):
+        now = 0.1 * step
+        metrics.log({"loss": 1.0}, step)
+    journal.close()
+    steps = [point.step for point in points(tmp_path) if point.key == "specon.cpu_seconds"]
+    apart = [0.1 * (after - before) for before, after in itertools.pairwise(steps)]
+    assert max(apart[:5]) <= 0.4
+    assert min(apart[-5:]) >= 0.9
+    assert max(apart) <= 1.2
 
 
 def test_half_a_line_at_the_end_is_cut_off_and_logged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -167,4 +167,4 @@ def test_an_attempt_after_the_first_starts_on_a_full_disk(
     assert not first._owner.held()
     assert (tmp_path / "s.a" / "owner").read_text() == "second"
     assert steps_of(tmp_path / "s.a", "loss") == [0, 1]
-    assert "cannot write trial.json anew" in capsys.readouterr().err
+    assert "cannot replace trial.json" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Objects that a tenant may write into a namespace of its own, to harm whoever reads them."""
+"""Objects that a tenant may write into a namespace of its own, to harm their readers."""
 
 import base64
 import copy
@@ -25,7 +25,7 @@ def packed(text: str) -> str:
 
 
 def empty_lists() -> str:
-    """Return sixty megabytes of JSON of which each three bytes become an object of fifty-six."""
+    """Return sixty megabytes of JSON: each three bytes of it become an object of fifty-six."""
     return '{"a":[' + "[]," * (20 * _MIB) + "[]]}"
 
 
@@ -63,7 +63,7 @@ def unpacks_to(namespace: str, name: str, nodes: str) -> Json:
 
 
 def full_of_placeholders(namespace: str, name: str) -> Json:
-    """Return a workflow of which two thousand placeholders stand for eight thousand letters each, twenty times."""
+    """Return a workflow with two thousand placeholders that stand for eight thousand letters each, twenty times."""
     expanding = template("a")
     expanding["container"]["env"] += [{"name": f"E{number}", "value": _PLACEHOLDER * 2000} for number in range(20)]
     step = {

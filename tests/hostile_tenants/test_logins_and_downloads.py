@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner
 
-from controllers.tracking.downloads import TooLargeError, artifact_text
+from controllers.tracking.downloads import ArtifactTooLargeError, artifact_text
 from controllers.tracking.logins import ForeignAddressError, check_address, check_artifacts, login_for
 from controllers.tracking.sweep_runs import ForeignSweepError, Steering, open_sweep
 from hera_specon.cli import main
@@ -165,7 +165,7 @@ def test_a_file_that_a_folder_names_is_not_opened(uri: str) -> None:
         check_address(uri, "run.json")
 
 
-def client_of(uri: str) -> Any:  # noqa: ANN401 - stands for a client, of which only the address is asked
+def client_of(uri: str) -> Any:  # noqa: ANN401 - stands for a client that is only asked for its address
     return SimpleNamespace(tracking_uri=uri)
 
 
@@ -217,7 +217,7 @@ def test_whoever_has_no_login_has_none_to_lose() -> None:
 def test_an_artifact_is_read_as_far_as_it_may_be_long_and_no_further() -> None:
     with listening(Heard(body=CHUNK, times=4096)) as heard:
         run: Any = SimpleNamespace(info=SimpleNamespace(artifact_uri="mlflow-artifacts:/1/r/artifacts"))
-        with pytest.raises(TooLargeError):
+        with pytest.raises(ArtifactTooLargeError):
             artifact_text(client_of(heard.url), run, "result.json", 10 * len(CHUNK))
     assert heard.sent < 1000 * len(CHUNK)
 
@@ -225,6 +225,6 @@ def test_an_artifact_is_read_as_far_as_it_may_be_long_and_no_further() -> None:
 def test_an_artifact_of_a_folder_that_is_too_long_is_not_copied(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_bytes(CHUNK)
     run: Any = SimpleNamespace(info=SimpleNamespace(artifact_uri=str(tmp_path)))
-    with pytest.raises(TooLargeError):
+    with pytest.raises(ArtifactTooLargeError):
         artifact_text(client_of("http://mine"), run, "result.json", len(CHUNK) - 1)
     assert artifact_text(client_of("http://mine"), run, "result.json", len(CHUNK)) == CHUNK.decode()

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 ROOT: Final = Path(__file__).parents[2]
 ATTACKER: Final = "attacker"
 MOST_MIB: Final = 250
-"""The manifests allow 512 MiB, of which a controller has used 100 before it looks at anything."""
+"""The manifests allow 512 MiB, and a controller has used 100 of them before it looks at anything."""
 MOST_THREADS: Final = 60
 MOST_CAMPAIGNS: Final = 100
 """Of a namespace at a time; each has one thread more."""

@@ -20,7 +20,7 @@ int answer(void) { return 42; }
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """A library, bound when it is loaded, that needs two others of which one tells its version; both are gone."""
+    """A library, bound when it is loaded, that needs two others. One of these tells its version; both are gone."""
     if shutil.which("cc") is None:
         pytest.skip("no C compiler: nothing was tried with a real library")
     (tmp_path / "versions").write_text("GONE_1 { global: *; };")

@@ -125,7 +125,7 @@ class SteppedWatch:
         self._closed = True
 
     def shutdown(self) -> None:
-        """Wake whoever reads."""
+        """Wake the reader."""
         self._closed = True
 
     def _has_news(self) -> bool:

@@ -146,7 +146,7 @@ class Checks:
 
 
 class CheckedWorld(WrappedWorld):
-    """A world of which each look and each action is checked."""
+    """A world that checks each look and each action."""
 
     def __init__(self, world: World, checks: Checks, moves_made: Callable[[str], int]) -> None:
         super().__init__(world)

@@ -53,7 +53,7 @@ class Perils:
             sure: whether the call cannot fail by chance.
 
         Raises:
-            Exception: the ``failure`` of a call of which the caller does not know what became.
+            Exception: the ``failure`` of a call. Its caller does not know what became of the call.
         """
         self.points += 1
         self.crashing = self.crashing or self._crashes_here()

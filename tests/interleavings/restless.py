@@ -25,7 +25,7 @@ class Restless:
     """Acts on a trial at every other look, until it has done so often enough; then it only gives places.
 
     Attributes:
-        seed: of its chance, of which each decision has its own.
+        seed: of its chance; each decision has a chance of its own.
     """
 
     seed: int

@@ -46,7 +46,7 @@ class Actor:
 
 
 class Steps:
-    """All threads of a run, of which one goes on at a time, and the time, in seconds since the run began.
+    """All threads of a run, where one goes on at a time, and the time, in seconds since the run began.
 
     Attributes:
         chance: the run's source of chance.
@@ -81,7 +81,7 @@ class Steps:
         actor: Actor | None = getattr(self._here, "actor", None)
         if actor is None:
             if not ready():
-                message = f"the test itself would wait for ever: {what}"
+                message = f"the test itself would never end: it waits for {what}"
                 raise StuckError(message)
             return
         self._check_alive(actor)

@@ -168,7 +168,7 @@ class Training:
         self._make(job, last.number + 1, gated=adopted and last.exit_code in _GOES_ON_ELSEWHERE)
 
     def _miss(self, job: Job, last: Attempt) -> None:
-        """Make a pod anew that was deleted before its program began; the end of any other is one of its attempt."""
+        """Make a pod again that was deleted before its program began; the end of any other is one of its attempt."""
         if last.started:
             last.exit_code = -1
         elif self._stopped(job):

@@ -78,7 +78,7 @@ class Case:
     faults: tuple[Fault, ...]
 
     def text(self) -> str:
-        """Return it as JSON, for whoever wants to repeat it."""
+        """Return it as JSON, so that it can be repeated."""
         return json.dumps(asdict(self))
 
     @classmethod

@@ -14,7 +14,7 @@ import pytest
 from controllers.core.actions import Migrate, Place, Suspend
 from controllers.core.model import NodeName, Phase
 from controllers.worlds.local.attempts import Attempts, Surroundings
-from controllers.worlds.local.gangs import GangError, verdict
+from controllers.worlds.local.gangs import GangNotJoinedError, verdict
 from controllers.worlds.local.jobs import JobLedger
 from controllers.worlds.local.processes import Launcher, LaunchError, ProcessSpec, proctree
 from controllers.worlds.local.room import Machine
@@ -229,14 +229,16 @@ def test_a_gang_of_which_one_worker_cannot_be_started_runs_with_none(
 def test_a_program_that_never_joins_the_others_is_named_after_a_bounded_time(start: Start) -> None:
     gang = start("import time; time.sleep(600)", join_s=2.0)
     gang.place(HERE, THERE)
-    with pytest.raises(GangError, match=r"uid\.sweep\.a: none of its 2 workers began to meet .* 2 seconds have passed"):
+    with pytest.raises(
+        GangNotJoinedError, match=r"uid\.sweep\.a: none of its 2 workers began to meet .* 2 seconds have passed"
+    ):
         gang.until(lambda: False, within_s=30)
 
 
 def test_workers_that_have_each_trained_for_itself_are_no_success(start: Start) -> None:
     gang = start("import os; assert os.environ['RANK']")
     gang.place(HERE, THERE)
-    with pytest.raises(GangError, match=r"all of them have ended.*join the group of RANK and WORLD_SIZE"):
+    with pytest.raises(GangNotJoinedError, match=r"all of them have ended.*join the group of RANK and WORLD_SIZE"):
         gang.until(lambda: False, within_s=30)
 
 

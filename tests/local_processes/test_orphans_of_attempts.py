@@ -1,4 +1,4 @@
-"""Whoever outlives the first process of an attempt may have to save: nobody takes it for a stranger."""
+"""A process that outlives the first one of its attempt may have to save: nobody takes it for a stranger."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ def test_an_orphan_is_its_attempts_before_anybody_has_noted_that_the_launcher_en
     with subprocess.Popen(launch, stdout=subprocess.PIPE, start_new_session=True, text=True) as launcher:
         assert launcher.stdout is not None
         program = int(launcher.stdout.readline())
-        tree = AttemptTree(AttemptId("a", launcher.pid, proctree.started(launcher.pid) or 0))
+        tree = AttemptTree(AttemptId("a", launcher.pid, proctree.start_time(launcher.pid) or 0))
         assert not tree.owns(program)
         launcher.kill()
         os.waitid(os.P_PID, launcher.pid, os.WEXITED | os.WNOWAIT)
@@ -33,9 +33,9 @@ program = subprocess.Popen(["/bin/sh", "-c", "read word; exit 75"], stdin=subpro
 ended = os.WEXITED | os.WNOWAIT
 os.waitid(os.P_PID, launcher.pid, ended)
 trees = Trees()
-trees.add(AttemptId("a", launcher.pid, proctree.started(launcher.pid)))
+trees.add(AttemptId("a", launcher.pid, proctree.start_time(launcher.pid)))
 tree = trees._trees[launcher.pid]
-tree._members[program.pid] = tree._asked[program.pid] = proctree.started(program.pid)
+tree._members[program.pid] = tree._asked[program.pid] = proctree.start_time(program.pid)
 look = trees._look_at
 def look_and_end(child):
     look(child)

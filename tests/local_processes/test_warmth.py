@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.worlds.local.environment import composed
+from controllers.worlds.local.environment import compose_environment
 from controllers.worlds.local.processes.preload import Plans
 from controllers.worlds.local.processes.warmth import Warmth, most_wanted, warmth_of
 from mlflow_hooks import contract
@@ -35,9 +35,9 @@ def test_what_is_foreseen_of_a_trial_fits_its_attempt(tmp_path: Path) -> None:
     """Else every attempt would get a new process, and nobody would notice."""
     (tmp_path / "train.py").write_text("import mlflow_hooks")
     command, given = (sys.executable, "train.py"), {"PATH": "/usr/bin"}
-    foreseen = warmth_of(Plans(), command, composed(given, {}, {}, 0.4, 0.4), tmp_path)
+    foreseen = warmth_of(Plans(), command, compose_environment(given, {}, {}, 0.4, 0.4), tmp_path)
     own = {contract.ENV_ATTEMPT: "a", contract.ENV_RUN_CONTEXT: "x", "MLFLOW_EXPERIMENT_NAME": "e"}
-    asked = warmth_of(Plans(), command, composed(given, {}, {}, 0.4, 0.4) | own, tmp_path)
+    asked = warmth_of(Plans(), command, compose_environment(given, {}, {}, 0.4, 0.4) | own, tmp_path)
     assert foreseen is not None
     assert asked is not None
     assert foreseen.steps

@@ -20,7 +20,7 @@ def test_a_split_gives_all_there_is_or_all_that_is_wanted(
     open_keys = [key for key in parts if parts[key] < caps[key] * (1 - 1e-9)]
     for key in open_keys:
         for other in parts:
-            # Whoever could use more has at least as much for its weight as anybody.
+            # One that could use more has at least as much for its weight as any other.
             assert parts[key] / weights[key] >= parts[other] / weights[other] * (1 - 1e-6)
 
 

@@ -170,6 +170,10 @@ class Started:
     def cpu_seconds(self, _: LocalJob) -> float:
         return 0.0
 
+    def threads(self, _: LocalJob, part: float) -> int:
+        del part
+        return 0
+
     def waited_seconds(self, _: LocalJob) -> float:
         return 0.0
 

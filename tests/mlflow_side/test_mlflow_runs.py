@@ -13,7 +13,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
 from controllers.tracking.metric_source import FoundRun, find_runs
-from controllers.tracking.values import Reported
+from controllers.tracking.values import MetricPoint
 from mlflow_hooks import contract
 
 Answer = Callable[[dict[str, Any]], tuple[int, bytes]]
@@ -54,7 +54,7 @@ def test_every_page_is_read_with_the_same_filter() -> None:
 
     with server(answer) as client:
         found = list(find_runs(client, ["7"], "tags.a != ''", ["loss"]))
-    assert found == [FoundRun(TrialId(f"t{n}"), f"run-t{n}", {"loss": Reported(0.5, 3, 5.0)}) for n in (1, 2)]
+    assert found == [FoundRun(TrialId(f"t{n}"), f"run-t{n}", {"loss": MetricPoint(0.5, 3, 5.0)}) for n in (1, 2)]
     assert [(query["experiment_ids"], query["filter"], query.get("page_token")) for query in asked] == [
         (["7"], "tags.a != ''", None),
         (["7"], "tags.a != ''", "more"),
@@ -67,7 +67,7 @@ def test_not_a_number_and_left_out_zeros_are_read_as_mlflow_means_them() -> None
     with server(lambda _: (200, json.dumps({"runs": [odd]}).encode())) as client:
         (found,) = find_runs(client, ["7"], "", ["loss", "zero"])
     assert found.metrics["loss"].value != found.metrics["loss"].value
-    assert found.metrics["zero"] == Reported(0.0, 0, 0.0)
+    assert found.metrics["zero"] == MetricPoint(0.0, 0, 0.0)
 
 
 def test_of_a_run_with_a_hundred_thousand_metrics_only_those_that_are_wanted_are_kept() -> None:
@@ -83,7 +83,7 @@ def test_of_a_run_with_a_hundred_thousand_metrics_only_those_that_are_wanted_are
 
     with server(answer) as client:
         found = list(find_runs(client, ["7"], "", ["loss"]))
-    assert [one.metrics for one in found] == [{"loss": Reported(0.5, 3, 5.0)}] * 12
+    assert [one.metrics for one in found] == [{"loss": MetricPoint(0.5, 3, 5.0)}] * 12
     assert all(len(one.others) <= 20 for one in found)
     assert asked[:3] == [500, 62, 7]
     assert asked[3] == 1

@@ -162,3 +162,17 @@ def test_a_forecast_of_a_trial_without_a_run_waits_for_it() -> None:
 def test_a_trial_that_ended_as_no_number_has_an_outcome_of_its_own(phase: Phase, outcome: str | None) -> None:
     ended = Trial(TrialId("a"), phase, 1.0, 1.0, 0.0, Direction.MINIMIZE, 0.0, diverged=True)
     assert trial_tags(ended, None, None).get(contract.TAG_OUTCOME) == outcome
+
+
+def test_a_writer_in_a_hurry_rests_no_more() -> None:
+    written = Written()
+    others = [replace(RUNNING, id=TrialId(f"uid.s.{n}")) for n in range(20)]
+    slow = TagWriter(written, round_s=600.0, rest=1e9)  # type: ignore[arg-type] # only log_batch is used
+    with slow as tags, tags.board(lambda: {one.id: one.id for one in others}, trial_tags) as board:
+        board.observe(look(*others), {}, {})
+        until(lambda: len(written.writes) == 1)
+        time.sleep(0.3)
+        assert len(written.writes) == 1
+        tags.hurry()
+        assert board.settle(20.0)
+        assert len(written.writes) == len(others)

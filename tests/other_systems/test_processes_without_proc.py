@@ -71,7 +71,7 @@ def test_of_a_process_that_is_gone_nothing_is_told() -> None:
     assert other_processes.open_files(gone) == []
     assert other_processes.command(gone) == ()
     assert other_processes.program(gone) == ""
-    assert other_processes.session(gone) is other_system.started(gone) is None
+    assert other_processes.session(gone) is other_system.start_time(gone) is None
     assert other_processes.cpu_seconds([gone]) == 0.0
     assert not other_processes.catches(gone, signal.SIGTERM)
 
@@ -152,20 +152,22 @@ def test_a_second_process_of_a_tree_counts_beside_the_one_that_is_gone() -> None
 
 
 def test_a_process_and_its_controller_mean_the_same_by_when_it_began(start: Start) -> None:
-    says = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import os; from mlflow_hooks.other_system import started; "
+    says = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import os; from mlflow_hooks.other_system import start_time; "
+    )
     with subprocess.Popen(
-        [sys.executable, "-c", f"{says}print(started(os.getpid()), flush=True); input()"],
+        [sys.executable, "-c", f"{says}print(start_time(os.getpid()), flush=True); input()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     ) as child:
         assert child.stdout is not None
-        assert int(child.stdout.readline()) == other_system.started(child.pid)
+        assert int(child.stdout.readline()) == other_system.start_time(child.pid)
         time.sleep(0.02)
         other = start("sh", "-c", "echo ready; sleep 1000").pid
-        assert other_system.started(other) != other_system.started(child.pid)
+        assert other_system.start_time(other) != other_system.start_time(child.pid)
         child.communicate("\n")
-    assert other_system.started(child.pid) is None
+    assert other_system.start_time(child.pid) is None
 
 
 def test_the_machine_is_the_same_for_two_processes() -> None:

@@ -1,4 +1,4 @@
-"""The distribution for trainers alone, built and installed as an image does it."""
+"""The two distributions as wheels: what is in them, and the one for trainers installed as an image does it."""
 
 import json
 import os
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from tests.release.distributions import MARKER, packages, wheel_problems
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -60,6 +62,40 @@ def test_no_file_is_in_both_distributions_so_that_neither_removes_a_part_of_the_
     assert "hera_specon/sweep.py" in whole
     assert not hooks & whole
     assert {name.partition("/")[0] for name in hooks} == {"mlflow_hooks"}
+
+
+@pytest.mark.parametrize(("name", "folder"), [("hera_specon", ROOT), ("hera_specon_hooks", HOOKS)])
+def test_type_checkers_may_read_every_package_that_is_shipped(
+    wheels: Mapping[str, Path], name: str, folder: Path
+) -> None:
+    there = modules(wheels[name])
+    assert packages(folder)
+    assert [package for package in packages(folder) if f"{package}/{MARKER}" not in there] == []
+
+
+@pytest.mark.parametrize(("name", "folder"), [("hera_specon", ROOT), ("hera_specon_hooks", HOOKS)])
+def test_a_wheel_has_every_file_of_its_packages_the_licence_and_our_addresses(
+    wheels: Mapping[str, Path], name: str, folder: Path
+) -> None:
+    assert wheel_problems(wheels[name], folder) == []
+
+
+def test_both_distributions_have_the_same_licence() -> None:
+    # A link would stay one in the source distribution, and lead out of it.
+    assert not (HOOKS / "LICENSE").is_symlink()
+    assert (HOOKS / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_what_a_wheel_lacks_is_told(wheels: Mapping[str, Path], tmp_path: Path) -> None:
+    whole = zipfile.ZipFile(wheels["hera_specon_hooks"])
+    with zipfile.ZipFile(tmp_path / "lean.whl", "w") as lean:
+        for name in whole.namelist():
+            if not name.endswith((MARKER, "LICENSE", "session.py")):
+                lean.writestr(name, whole.read(name).replace(b"/issues", b"/elsewhere"))
+        lean.writestr("mlflow_hooks/stray.py", "")
+    told = "\n".join(wheel_problems(tmp_path / "lean.whl", HOOKS))
+    for expected in ("lacks mlflow_hooks/py.typed", "lacks mlflow_hooks/session.py", "stray.py", "licence", "/issues"):
+        assert expected in told
 
 
 def test_the_whole_asks_for_the_hooks_of_its_own_version() -> None:

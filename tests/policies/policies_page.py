@@ -1,6 +1,6 @@
 """The tables of docs/reference/policies.md, made of what ``specon policies`` tells.
 
-``python -m tests.policies.policies_page`` writes them anew, each below its line ``<!-- table: NAME -->``.
+``python -m tests.policies.policies_page`` writes them again, each below its line ``<!-- table: NAME -->``.
 """
 
 import re

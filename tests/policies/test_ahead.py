@@ -11,7 +11,7 @@ from controllers.core.model import Node, Phase, Progress, Snapshot, Trial, Trial
 from controllers.policies import Ahead
 from controllers.policies.ahead.forecast import node_forecast
 from controllers.policies.ahead.policy import AheadState
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 from tests.policies.policy_fakes import moves, node, run, snapshot, trial
 
 EVERY = 10.0
@@ -117,8 +117,8 @@ def test_reports_that_are_too_old_move_nothing_and_change_no_share() -> None:
 def test_where_speed_grows_more_slowly_than_cores_the_parts_are_more_even() -> None:
     loads = [(100.0, 16.0), (200.0, 16.0), (400.0, 16.0)]
     linear, concave = node_forecast(loads, 16.0, 1.0), node_forecast(loads, 16.0, 0.6)
-    assert allocated([16.0] * 3, 16.0, linear.exponent) == [16.0, 0.0, 0.0]
-    first, second, third = allocated([16.0] * 3, 16.0, concave.exponent)
+    assert allocate([16.0] * 3, 16.0, linear.exponent) == [16.0, 0.0, 0.0]
+    first, second, third = allocate([16.0] * 3, 16.0, concave.exponent)
     assert 16.0 > first >= second >= third > 1.0
     assert first + second + third == pytest.approx(16.0)
 

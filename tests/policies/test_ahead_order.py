@@ -35,7 +35,7 @@ def longest_first(queue: Queue) -> list[TrialId]:
 def completions(
     order: Order, seconds: Sequence[float], places: int, guesses: Sequence[float] | None = None, spread: float = 0.0
 ) -> list[float]:
-    """Return when each trial is done on so many places, each of which takes the next in order when it is free.
+    """Return when each trial is done on so many places. Each place takes the next in order when it is free.
 
     The order goes by the ``guesses``, which are the true ``seconds`` unless given, and off by ``spread``.
     """

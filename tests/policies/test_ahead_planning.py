@@ -9,7 +9,7 @@ from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Trial, TrialId
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.work_left import Estimate
 from tests.policies.policy_fakes import node, snapshot, trial
 
@@ -45,7 +45,7 @@ def test_no_room_stays_empty_while_a_trial_that_fits_there_waits(
     waits = [gated(f"w{n:02}", cpu, count, at) for n, (cpu, count, at, _) in enumerate(asked)]
     seen = snapshot(60.0, [*live, *waits], places)
     work = {one.id: 100.0 for one in live} | {one.id: asked[n][3] for n, one in enumerate(waits)}
-    estimates = {one.id: Estimate(one, work[one.id], 1.0, 0.5, Source.OTHERS, 1.0) for one in seen.trials}
+    estimates = {one.id: Estimate(one, work[one.id], 1.0, 0.5, EstimateSource.OTHERS, 1.0) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, Weights(1.0, 0.0, end_weight, 15.0))
     after = Capacity.of(seen)
     placed = set()
@@ -63,7 +63,7 @@ def test_a_device_that_an_attempt_holds_which_has_yet_to_run_is_given_to_nobody_
     seen = snapshot(
         0.0, [gated("a", 1.0, 1, 0.0), gated("b", 1.0, 1, 1.0)], [node("n", devices=two, devices_starting=held)]
     )
-    estimates = {one.id: Estimate(one, 60.0, 1.0, 0.5, Source.OTHERS, 1.0) for one in seen.trials}
+    estimates = {one.id: Estimate(one, 60.0, 1.0, 0.5, EstimateSource.OTHERS, 1.0) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, WEIGHTS)
     assert [proposal.action for proposal in plan.places()] == [Place(TrialId("a"), (NodeName("n"),))]
 
@@ -73,6 +73,6 @@ def test_a_trial_is_moved_only_from_where_it_keeps_others_from_cores_they_can_us
     long, short = trial("long", "n"), trial("short", "n")
     seen = snapshot(0.0, [long, short, trial("there", "m")], [node("n", 4.0), node("m", 4.0), node("o", 4.0)])
     work = {long.id: 2000.0, short.id: 500.0, TrialId("there"): 1900.0}
-    estimates = {one.id: Estimate(one, work[one.id], most, 0.1, Source.OWN, most) for one in seen.trials}
+    estimates = {one.id: Estimate(one, work[one.id], most, 0.1, EstimateSource.OWN, most) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, WEIGHTS)
     assert len(list(plan.moves([long.id, short.id]))) == moved

@@ -12,7 +12,7 @@ from controllers.core.model import NodeName, Phase, Trial, TrialId
 from controllers.policies.ahead.planning import WORTH, Weights, WorkPlan
 from controllers.policies.ahead.room import exchanges, seconds_until_room
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.work_left import Estimate
 from tests.policies.policy_fakes import node, snapshot, trial
 
@@ -27,7 +27,9 @@ def waits(name: str, cpu: float) -> Trial:
 def proposed(trials: Sequence[Trial], seconds: Mapping[str, float]) -> list[Proposal]:
     """Return what is placed and moved on two nodes of four cores, where each trial uses the cores that it asks for."""
     seen = snapshot(0.0, trials, NODES)
-    estimates = {one.id: Estimate(one, seconds[one.id] * one.cpu, one.cpu, 0.1, Source.OWN, one.cpu) for one in trials}
+    estimates = {
+        one.id: Estimate(one, seconds[one.id] * one.cpu, one.cpu, 0.1, EstimateSource.OWN, one.cpu) for one in trials
+    }
     plan = WorkPlan(seen, estimates, {}, Weights(1.0, 0.0, 1.0, MOVE_COST))
     return [*plan.places(), *plan.moves([one.id for one in trials if one.steady])]
 
@@ -105,7 +107,7 @@ def test_room_comes_when_enough_have_ended_and_an_exchange_makes_it_at_once(
         then = Capacity.of(snapshot(0.0, [*left, wide], nodes))
         return any(then.fits(wide, place.name) for place in nodes)
 
-    # Whoever asks has seen that there is no room yet.
+    # The caller has seen that there is no room yet.
     assume(not fits_after(0.0))
     before = {place.name: capacity.taken(place.name) for place in nodes}
     known = sorted(end for line in ends.values() for end, _ in line)

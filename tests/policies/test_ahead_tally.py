@@ -1,4 +1,4 @@
-"""What all nodes cost is kept up, and trials are placed by it, as if it were worked out anew each time."""
+"""What all nodes cost is kept up, and trials are placed by it, as if it were worked out in full each time."""
 
 import math
 import random
@@ -14,9 +14,9 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, node_forecast
 from controllers.policies.ahead.order import starting_order
 from controllers.policies.ahead.planning import CONSIDERED, Weights, WorkPlan
-from controllers.policies.ahead.tally import Line, Tally, size_of
+from controllers.policies.ahead.tally import NodeLine, Tally, size_of
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.lengths import Source
+from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.work_left import Estimate
 from tests.policies.policy_fakes import node, snapshot, trial
 
@@ -72,7 +72,7 @@ def test_a_line_begins_with_the_suitable_nodes_that_have_room_soonest(
 ) -> None:
     tally = Tally({named(n): one for n, one in enumerate(state)}, CORES, 7, 1.0)
     out = {named(number) for number in unsuitable}
-    line = Line(tally, lambda name: name not in out)
+    line = NodeLine(tally, lambda name: name not in out)
     for number, forecast, _ in [(0, state[0][0], 0), *made]:
         at = named(number % len(state))
         tally.change(at, forecast, tally.keys[at][1] + 1)
@@ -81,7 +81,7 @@ def test_a_line_begins_with_the_suitable_nodes_that_have_room_soonest(
 
 
 def drawn(seed: int) -> tuple[Snapshot, dict[TrialId, Estimate], Weights]:
-    """Return a sweep of which some run and many wait, on nodes of which many are alike."""
+    """Return a sweep with some trials that run and many that wait, on nodes that are mostly alike."""
     chance = random.Random(seed)  # noqa: S311 - draws sweeps
     places = [node(f"n{n:02}", chance.choice([4.0, 4.0, 5.0, 8.0])) for n in range(chance.randint(1, 40))]
     trials: list[Trial] = []
@@ -92,7 +92,7 @@ def drawn(seed: int) -> tuple[Snapshot, dict[TrialId, Estimate], Weights]:
         else:
             trials.append(trial(f"t{number:02}", cpu=asks, phase=Phase.PENDING, gated=True, attempt=0))
     estimates = {
-        one.id: Estimate(one, work, most, 0.1, Source.OWN, most)
+        one.id: Estimate(one, work, most, 0.1, EstimateSource.OWN, most)
         for one in trials
         for work, most in [(chance.choice([50.0, 50.0, chance.uniform(0, 900)]), chance.choice([1.0, 4.0]))]
     }
@@ -116,7 +116,7 @@ def as_they_stand(loads: list[Load], cores: float) -> tuple[float, float]:
 
 
 def plainly_placed(seen: Snapshot, estimates: dict[TrialId, Estimate], weights: Weights) -> list[Place]:
-    """Return the places that come out where each trial looks at every node, and every cost is worked out anew."""
+    """Return the places that come out where each trial looks at every node, and every cost is worked out in full."""
     cores, capacity = {one.name: one.cpu for one in seen.nodes}, Capacity.of(seen)
     loads: dict[NodeName, list[Load]] = {name: [] for name in cores}
     for one in estimates.values():
@@ -166,6 +166,6 @@ def test_a_first_trial_starts_on_the_largest_node_wherever_that_stands_in_the_or
     # Empty nodes all cost the same while nothing is known of the trial. It may be able to use the largest.
     places = [*(node(f"a{number:02}", 8.0) for number in range(20)), node("z", 32.0)]
     waits = trial("t", phase=Phase.PENDING, gated=True, attempt=0)
-    unknown = {waits.id: Estimate(waits, 100.0, 4.0, 1.0, Source.OTHERS, 4.0)}
+    unknown = {waits.id: Estimate(waits, 100.0, 4.0, 1.0, EstimateSource.OTHERS, 4.0)}
     (place,) = WorkPlan(snapshot(0.0, [waits], places), unknown, {}, Weights(1.0, 0.0, 0.0, 5.0)).places()
     assert place.action == Place(waits.id, (NodeName("z"),))

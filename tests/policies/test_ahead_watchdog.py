@@ -12,7 +12,7 @@ from controllers.core.devices import Devices
 from controllers.core.model import Node, Phase, Trial, TrialId
 from controllers.lab.simulation.experiments import experiment_named
 from controllers.lab.simulation.run import simulate
-from controllers.policies.ahead.watchdog import CALM_S, Scene, Watch, Work, watched
+from controllers.policies.ahead.watchdog import CALM_S, Watch, WatchScene, Work, keep_watch
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Scenario
 from tests.policies.policy_fakes import node, snapshot, trial
@@ -20,7 +20,7 @@ from tests.policies.policy_fakes import node, snapshot, trial
 TWO = (node("n", 1.0), node("m", 1.0))
 
 
-def scene(at: float, trials: Mapping[str, tuple[str, float, float]], nodes: tuple[Node, ...] = TWO) -> Scene:
+def scene(at: float, trials: Mapping[str, tuple[str, float, float]], nodes: tuple[Node, ...] = TWO) -> WatchScene:
     """Return what is known at ``at`` seconds of trials, each with its node and the work that it has done and left.
 
     One without any left has ended.
@@ -34,13 +34,13 @@ def scene(at: float, trials: Mapping[str, tuple[str, float, float]], nodes: tupl
     there = [seen(name, where, left) for name, (where, _, left) in trials.items()]
     work = {one.id: Work(*trials[one.id][1:], 1.0, known=True) for one in there if not one.phase.ended}
     at_node = {name: nodes_of[0] for name in work if (nodes_of := [n.name for n in nodes if n.name == trials[name][0]])}
-    return Scene(snapshot(at, there, nodes), work, at_node, 1.0, 0.0, 5.0, 0.0)
+    return WatchScene(snapshot(at, there, nodes), work, at_node, 1.0, 0.0, 5.0, 0.0)
 
 
-def looked(*scenes: Scene) -> Watch:
+def looked(*scenes: WatchScene) -> Watch:
     watch = Watch()
     for one in scenes:
-        watch = watched(one, watch)
+        watch = keep_watch(one, watch)
     return watch
 
 
@@ -52,7 +52,7 @@ def test_the_default_scheduler_would_have_put_each_where_there_was_room_and_shar
 
 
 def test_to_be_where_the_default_scheduler_would_be_is_not_behind_however_long_it_lasts() -> None:
-    def half(at: float) -> Scene:
+    def half(at: float) -> WatchScene:
         return scene(at, {"a": ("n", at, 2000.0 - at), "b": ("m", at, 2000.0 - at)})
 
     assert not any(looked(*map(half, range(0, until, 10))).fallen_back for until in (20, 60, 1000))
@@ -73,12 +73,12 @@ def test_what_is_not_known_yet_is_not_judged() -> None:
 
 
 def test_it_trusts_its_beliefs_again_once_it_has_fallen_no_further_behind_for_a_while() -> None:
-    def of_both(at: float, done: float) -> Scene:
+    def of_both(at: float, done: float) -> WatchScene:
         return scene(at, {"a": ("n", done, 200.0 - done), "b": ("m", done, 200.0 - done)})
 
     watches = [looked(of_both(0.0, 0.0), of_both(100.0, 10.0))]
     for at in range(110, 190, 10):
-        watches.append(watched(of_both(at, at - 90.0), watches[-1]))
+        watches.append(keep_watch(of_both(at, at - 90.0), watches[-1]))
     fallen_back = [watch.at for watch in watches if watch.fallen_back]
     # What it lost before is not held against it afterwards.
     assert (fallen_back[0], fallen_back[-1]) == (100.0, 90.0 + CALM_S)
@@ -119,7 +119,7 @@ def test_of_trials_that_ended_here_and_there_only_the_sum_is_kept() -> None:
 )
 def test_gangs_and_trials_with_devices_are_not_watched(one: Trial) -> None:
     other = replace(scene(100.0, {"a": ("n", 10.0, 190.0)}), snapshot=snapshot(100.0, [one], TWO))
-    assert watched(other, Watch()) == Watch(100.0)
+    assert keep_watch(other, Watch()) == Watch(100.0)
 
 
 @given(
@@ -137,7 +137,7 @@ def test_whatever_is_believed_of_the_work_the_watch_stays_finite(
         each = zip(there, works, strict=True)
         work = {one.id: Work(done * look, left, most, known=True) for one, (done, left, most) in each}
         at_node = {one.id: nodes[0].name for one in there}
-        watch = watched(Scene(snapshot(60.0 * look, there, nodes), work, at_node, power, 1.0, 5.0, 0.0), watch)
+        watch = keep_watch(WatchScene(snapshot(60.0 * look, there, nodes), work, at_node, power, 1.0, 5.0, 0.0), watch)
     assert abs(watch.gap.end) < 1e20
     assert abs(watch.gap.mean) < 1e20
     assert math.isfinite(watch.later_s)

@@ -17,7 +17,7 @@ from controllers.policies import (
     SpeCon,
     Stacked,
 )
-from controllers.policies.comparison.clairvoyant import informed, uninformed
+from controllers.policies.comparison.clairvoyant import inform, uninformed_parts
 from controllers.policies.registry import parse_policy
 from tests.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
 
@@ -60,13 +60,13 @@ def test_the_longest_is_looked_for_again_as_it_gets_shorter_and_the_shortest_nee
 
 def test_a_clairvoyant_policy_that_was_told_nothing_is_refused_by_name() -> None:
     both = Guarded(policy=Stacked(policies=(SpeCon(), parse_policy("shortest-remaining"))))
-    assert uninformed(both) == ["shortest-remaining"]
+    assert uninformed_parts(both) == ["shortest-remaining"]
     with pytest.raises(
         SpeconError, match="'shortest-remaining' must know how much work each trial has, which the local"
     ):
         check_policy(both, frozenset({Migrate, Resize}), "local")
-    told = informed(both, WORK)
-    assert uninformed(told) == []
+    told = inform(both, WORK)
+    assert uninformed_parts(told) == []
     check_policy(told, frozenset({Migrate, Resize}), "simulated")
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from controllers.core.actions import Decision, Place
 from controllers.core.model import Goals, Node, Phase, Progress, Snapshot, Trial
 from controllers.policies import Deadline, Edf
-from controllers.policies.deadline.forecast import Forecast, Prospect, outlook, share_reason
+from controllers.policies.deadline.forecast import Prospect, TrialOutlook, outlook, share_reason
 from controllers.policies.deadline.sharing import together
 from controllers.policies.kit.paces import Pace
 from tests.policies.policy_fakes import moves, node, resizes, run, snapshot, trial
@@ -218,7 +218,7 @@ def test_no_more_deadlines_can_be_kept_together_than_are(jobs: list[tuple[int, i
     """Against every subset, each trial being able to use all cores."""
     linear = Pace(points=((float(cores), 1.0 * cores),))
     forecasts = [
-        Forecast(
+        TrialOutlook(
             training(f"t{n}", 0.0, deadline=left), Prospect.WITHIN_REACH, linear, cores, left, steps, steps / cores
         )
         for n, (steps, left) in enumerate(jobs)
@@ -233,7 +233,7 @@ def test_no_more_deadlines_can_be_kept_together_than_are(jobs: list[tuple[int, i
     assert len(kept) == best
 
 
-def keepable(chosen: list[Forecast], cores: int) -> bool:
+def keepable(chosen: list[TrialOutlook], cores: int) -> bool:
     done = 0
     for one in sorted(chosen, key=lambda one: one.left):
         done += one.steps
@@ -245,7 +245,7 @@ def keepable(chosen: list[Forecast], cores: int) -> bool:
 @pytest.mark.parametrize("left", [1e9, 1e300])
 def test_durations_beyond_a_life_of_training_are_told_without_their_digits(left: float) -> None:
     known = Pace(points=((1.0, 1.0),))
-    never = Forecast(trial("t", "n"), Prospect.OUT_OF_REACH, known, 1.0, 60.0, 1, math.inf)
+    never = TrialOutlook(trial("t", "n"), Prospect.OUT_OF_REACH, known, 1.0, 60.0, 1, math.inf)
     assert outlook(never, 1.0, given_up=False) == "will miss its deadline by years at the most it can get (1 cores)"
-    far = Forecast(trial("t", "n"), Prospect.WITHIN_REACH, known, 1.0, left, 2, 2.0)
+    far = TrialOutlook(trial("t", "n"), Prospect.WITHIN_REACH, known, 1.0, left, 2, 2.0)
     assert share_reason(far, given_up=False) == "deadline in years: 1 cores do for its 2 steps"

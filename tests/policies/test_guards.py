@@ -39,7 +39,7 @@ def test_what_is_safe_goes_through_unchanged() -> None:
 
 
 def test_a_trial_is_left_alone_for_the_cooldown_and_no_longer() -> None:
-    guards = Guarded(policy=Scripted((resize(A, 2.0),)), cooldown=10.0)
+    guards = Guarded(policy=Scripted((resize(A, 2.0),)), resize_cooldown=10.0)
     state = guards.initial()
     passed = []
     for now in (100.0, 105.0, 109.9, 110.0):
@@ -59,7 +59,7 @@ def test_a_change_of_its_share_holds_no_move_of_a_trial_back_but_a_move_does() -
 
 
 def test_the_memory_of_actions_ends_with_the_cooldown_or_the_trial() -> None:
-    guards = Guarded(policy=Scripted((resize(A, 2.0),)), cooldown=10.0)
+    guards = Guarded(policy=Scripted((resize(A, 2.0),)), resize_cooldown=10.0)
     state = guards.decide(snapshot(100.0, [running("a")], NODES), guards.initial()).state
     waiting, ended = running("a", phase=Phase.PENDING), running("a", phase=Phase.SUCCEEDED)
     assert guards.decide(snapshot(105.0, [waiting], NODES), state).state.acted_at == {A: 100.0}

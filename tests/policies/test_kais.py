@@ -17,21 +17,21 @@ from controllers.core.actions import Decision, Migrate, Place, Resize
 from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import Kais
-from controllers.policies.kais.dispatch import untrained_for
+from controllers.policies.kais.dispatch import why_untrained
 from controllers.policies.kais.grid import GRID, MOST, on_grid
-from controllers.policies.kais.network import BIASES, SHAPES, Embedding, Network
+from controllers.policies.kais.network import BIASES, SHAPES, Embedding, PolicyNetwork
 from controllers.policies.kais.policy import KaisState
 from controllers.policies.kais.scene import Scene, scene
 from controllers.policies.kais.weights import MOST_BYTES, RANGES, SHIPPED, BadWeightsError, Trained, checksum, read
-from controllers.policies.kit.work_left import estimated, measured
+from controllers.policies.kit.work_left import estimate_work, measure_sweep
 from tests.policies.policy_fakes import node, progress, snapshot, trial
 
 AT = 100.0
 
 
-def drawn_network(seed: int) -> Network:
+def drawn_network(seed: int) -> PolicyNetwork:
     chance = np.random.default_rng(seed)
-    return Network(
+    return PolicyNetwork(
         {name: on_grid(chance.normal(0, 0.5, shape)) for name, shape in SHAPES.items()},
         {name: on_grid(chance.normal(0, 0.1, length)) for name, length in BIASES.items()},
     )
@@ -57,8 +57,8 @@ def waits(name: str, **changes: Any) -> Trial:  # noqa: ANN401 - any field of Tr
 
 def seen(trials: list[Trial], nodes: list[Node]) -> Scene:
     now = snapshot(AT, trials, nodes)
-    known = measured(now, KaisState().measured)
-    found = scene(now, estimated(now, known, 1.0), {}, arriving=False)
+    known = measure_sweep(now, KaisState().measured)
+    found = scene(now, estimate_work(now, known, 1.0), {}, arriving=False)
     assert found is not None
     return found
 
@@ -78,7 +78,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[Trial], list[Node]]:
     return trials, nodes
 
 
-def scores(found: Scene, network: Network = NETWORK) -> np.ndarray:
+def scores(found: Scene, network: PolicyNetwork = NETWORK) -> np.ndarray:
     embedding = Embedding(network, found)
     return np.array([embedding.places(number, found.pair_rows(number)) for number in range(len(found.trials))])
 
@@ -128,7 +128,7 @@ def test_a_place_that_is_counted_in_shows_as_if_it_had_been_there() -> None:
     embedding = Embedding(NETWORK, found)
     before = embedding.nodes_again.copy()
     found.attach(0, 1)
-    embedding.changed(1)
+    embedding.update(1)
     assert (embedding.nodes_again[[0, 2]] == before[[0, 2]]).all()
     assert (embedding.nodes_again[1] != before[1]).any()
     assert (embedding.node_rows == found.node_rows()).all()
@@ -176,7 +176,7 @@ def test_a_trial_goes_only_where_there_is_room() -> None:
 )
 def test_what_it_was_not_trained_on_is_left_to_the_default_scheduler(changes: dict[str, object], why: str) -> None:
     odd = waits("x", **changes)
-    assert why in untrained_for(odd)
+    assert why in why_untrained(odd)
     nodes = [node("a", 8.0, devices=Devices.of({"gpu": 2}))]
     (found,) = decided(snapshot(AT, [odd], nodes)).proposals
     assert found.action == Place(TrialId("x"))

@@ -17,7 +17,7 @@ A, B = TrialId("a"), TrialId("b")
 
 @dataclass(frozen=True)
 class Busybody:
-    """Places whoever waits, and moves everybody else."""
+    """Places every trial that waits, and moves every other one."""
 
     name: ClassVar[str] = "busybody"
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Migrate})

@@ -7,16 +7,18 @@ import pytest
 from controllers.core.model import Snapshot, TrialId
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.most_cores import Most, Use, most_of_each
-from controllers.policies.kit.work_left import Measured, estimated, measured
+from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
 from tests.policies.policy_fakes import node, progress, snapshot, trial
 
 
 def expected(used: float, told: list[float]) -> float:
     """Return the most of a trial that used ``used`` cores, beside others that are known to use ``told`` at most."""
     others = {f"other-{number}": MeasuredTrial(most=most) for number, most in enumerate(told)}
-    known = Measured({TrialId(name): memo for name, memo in {"new": MeasuredTrial(used=used), **others}.items()})
+    known = SweepMeasurements(
+        {TrialId(name): memo for name, memo in {"new": MeasuredTrial(used=used), **others}.items()}
+    )
     sight = snapshot(0.0, [trial(name, "n") for name in ("new", *others)], [node("n", 16.0)])
-    return estimated(sight, known, 1.0)[TrialId("new")].most
+    return estimate_work(sight, known, 1.0)[TrialId("new")].most
 
 
 @pytest.mark.parametrize(
@@ -59,9 +61,9 @@ def told(requests: dict[str, float], used: float, seconds: float, reports: int =
         trials[0] = replace(trials[0], progress=progress(1.0, now, cpu=used * now))
         return snapshot(now, trials, [node("n", 4.0)])
 
-    known = Measured()
+    known = SweepMeasurements()
     for report in range(1 + reports):
-        known = measured(look(100.0 + report * seconds), known)
+        known = measure_sweep(look(100.0 + report * seconds), known)
     return known.trials[TrialId("a")].most
 
 
@@ -84,3 +86,10 @@ def test_a_trial_that_leaves_cores_unused_for_long_enough_cannot_use_more(
 def test_a_small_share_of_a_node_shows_nothing_as_it_is_not_kept_to_exactly() -> None:
     assert told({"a": 0.1, "b": 1.9}, used=0.1, seconds=100.0) is None
     assert told({"a": 0.5, "b": 1.5}, used=0.1, seconds=100.0) == pytest.approx(0.1)
+
+
+def test_a_trial_that_was_told_its_threads_is_offered_no_more_cores_until_it_uses_them() -> None:
+    assert most_of_each([Use(1.0, 0.0, None, threads=1)], 16.0) == [Most(1.0, 1.0)]
+    assert most_of_each([Use(1.0, 1.0, None, threads=1)], 16.0) == [Most(1.0, 1.0)]
+    assert most_of_each([Use(1.0, 1.8, None, threads=1)], 16.0) == [Most(16.0, 16.0)]  # it has worker processes, too
+    assert most_of_each([Use(1.0, 0.3, 0.3, threads=1)], 16.0) == [Most(0.3, 0.3)]

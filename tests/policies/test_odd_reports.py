@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from controllers.core.actions import Decision
 from controllers.core.model import Direction, Goals, NodeName, Phase, Sample, Snapshot, Trial, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.core.policy import Policy, dump_state, load_state
 from controllers.core.progress import merge
-from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.policies import Ahead
-from controllers.policies.comparison.clairvoyant import informed
-from controllers.policies.kit.work_left import Measured, measured
+from controllers.policies.comparison.clairvoyant import inform
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 from controllers.policies.registry import POLICIES
 from tests.policies.policy_fakes import node, snapshot, trial
 
 EVERY: list[Policy[Any]] = [
-    informed(kind(), {TrialId(f"t{number}"): 100.0 for number in range(6)})  # type: ignore[arg-type]  # it is a policy
+    inform(kind(), {TrialId(f"t{number}"): 100.0 for number in range(6)})  # type: ignore[arg-type]  # it is a policy
     for kind in POLICIES.values()
 ]
 every_policy = pytest.mark.parametrize("policy", EVERY, ids=lambda policy: policy.name)
@@ -70,11 +70,15 @@ def sweep() -> dict[TrialId, Trial]:
     """Return four trials that run on two nodes, one that waits for a place, and one of another sweep."""
     running = [
         trial(
-            f"t{n}", "xy"[n % 2], cpu=1.0 + n % 2, goals=GOALS[n], parameters=bounded({"width": (1e300, 5e-324)[n % 2]})
+            f"t{n}",
+            "xy"[n % 2],
+            cpu=1.0 + n % 2,
+            goals=GOALS[n],
+            parameters=bound_parameters({"width": (1e300, 5e-324)[n % 2]}),
         )
         for n in range(4)
     ]
-    waiting = trial("t4", phase=Phase.PENDING, attempt=0, gated=True, parameters=bounded({"width": 3.0}))
+    waiting = trial("t4", phase=Phase.PENDING, attempt=0, gated=True, parameters=bound_parameters({"width": 3.0}))
     other = trial("t5", "y", direction=Direction.MAXIMIZE, sweep="other")
     return {one.id: one for one in (*running, waiting, other)}
 
@@ -149,7 +153,7 @@ def test_whatever_trials_report_a_policy_answers_with_finite_numbers(policy: Pol
 @example(story=BEYOND_COUNTING)
 @example(story=WITHIN_AN_INSTANT)
 def test_whatever_trials_report_forecasts_are_finite(story: Story) -> None:
-    known, steering = Measured(), Steering.by(Ahead())
+    known, steering = SweepMeasurements(), PolicyTraits.by(Ahead())
     for seen in looks(story):
-        known = measured(seen, known)
+        known = measure_sweep(seen, known)
         assert all(map(math.isfinite, numbers_in(forecast(seen, known, (), steering, 0.0))))

@@ -38,7 +38,7 @@ def curves(seed: int, trials: int) -> list[list[float]]:
 
 def by_optuna(settings: dict[str, Any], values: list[list[float]], at_a_time: int, direction: Way) -> list[int]:
     """Return how many steps each trial made in a study of Optuna's; trials make their steps in turn."""
-    study = optuna.create_study(study_name="sweep", pruner=OptunaPruner(**settings).made(), direction=direction)
+    study = optuna.create_study(study_name="sweep", pruner=OptunaPruner(**settings).make_pruner(), direction=direction)
     made, running = [0] * len(values), dict[int, optuna.Trial]()
     left = list(range(len(values)))
     while left or running:

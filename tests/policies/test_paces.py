@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.model import Progress
-from controllers.policies.kit.paces import MOST_POINTS, Pace, StepMemo, paced, timed
+from controllers.policies.kit.paces import MOST_POINTS, Pace, StepMemo, time_steps, update_pace
 from tests.policies.policy_fakes import node, snapshot, trial
 
 
@@ -17,8 +17,8 @@ def seen(step: int, at: float, cpu_seconds: float | None) -> Progress:
 
 def look(pace: Pace, memo: StepMemo, progress: Progress, cpu: float, attempt: int = 1) -> tuple[Pace, StepMemo]:
     there = trial("a", "n", cpu=cpu, attempt=attempt, progress=progress)
-    after = timed(snapshot(progress.at, [there], [node("n")]), {there.id: memo}, 1e9)[there.id]
-    return paced(there, pace, memo, after), after
+    after = time_steps(snapshot(progress.at, [there], [node("n")]), {there.id: memo}, 1e9)[there.id]
+    return update_pace(there, pace, memo, after), after
 
 
 def after(*reports: Progress, cpu: float = 1.0, attempts: tuple[int, ...] = ()) -> Pace:

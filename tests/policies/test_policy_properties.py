@@ -26,7 +26,7 @@ from controllers.policies import (
     SpeCon,
     Stacked,
 )
-from controllers.policies.comparison.clairvoyant import Clairvoyant, informed
+from controllers.policies.comparison.clairvoyant import Clairvoyant, inform
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.registry import POLICIES
 from controllers.policies.wrappers.wrapper import most_moves, parts
@@ -40,7 +40,7 @@ GANDIVA = Gandiva(quantum=45)
 WORK = {TrialId(f"t{number}"): 50.0 + 40 * (number % 5) for number in range(12)}
 SUITED: dict[str, PolicySettings] = {one.name: one for one in (SPECON, FLOWCON, FlowCon2(alpha=0.2), DEADLINE, GANDIVA)}
 """Settings that make something happen in stories as short as these."""
-REGISTERED: list[Policy[Any]] = [informed(SUITED.get(name) or kind(), WORK) for name, kind in POLICIES.items()]  # type: ignore[arg-type]  # what is registered is a policy
+REGISTERED: list[Policy[Any]] = [inform(SUITED.get(name) or kind(), WORK) for name, kind in POLICIES.items()]  # type: ignore[arg-type]  # what is registered is a policy
 VARIANTS: list[Policy[Any]] = [
     SpeCon(alpha=0.05, strict=False, rebalance_when="migrated", normalise="none"),
     BOTH,

@@ -16,7 +16,7 @@ from controllers.core.progress import (
     mark,
     mean_cores,
     merge,
-    recategorised,
+    recategorise,
     reported_since,
     usable,
 )
@@ -169,6 +169,6 @@ def test_a_mark_knows_whether_there_was_a_report_since() -> None:
 
 def test_categories_step_down_one_at_a_time_and_jump_back_up() -> None:
     first, second, third = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED
-    assert [recategorised(c, fast=False, slowing=True) for c in (first, second, third)] == [second, third, third]
-    assert [recategorised(c, fast=False, slowing=False) for c in (first, second, third)] == [first, second, third]
-    assert {recategorised(c, fast=True, slowing=True) for c in (first, second, third)} == {first}
+    assert [recategorise(c, fast=False, slowing=True) for c in (first, second, third)] == [second, third, third]
+    assert [recategorise(c, fast=False, slowing=False) for c in (first, second, third)] == [first, second, third]
+    assert {recategorise(c, fast=True, slowing=True) for c in (first, second, third)} == {first}

@@ -14,10 +14,10 @@ from controllers.core.actions import Decision, Place, Stop, Suspend
 from controllers.core.model import Direction, Node, NodeName, Phase, Progress, Trial, TrialId
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead, Promote
-from controllers.policies.kit.work_left import Measured
+from controllers.policies.kit.work_left import SweepMeasurements
 from controllers.policies.promote.policy import LEVELS, Finish
 from controllers.policies.promote.ranks import PromoteState
-from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, made, with_reached
+from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, part_made, with_reached
 from controllers.policies.wrappers.stacked import Stacked
 from tests.policies.policy_fakes import node, snapshot, trial
 
@@ -89,9 +89,9 @@ def test_a_trial_has_two_losses_and_a_first_report_that_nothing_has_bettered_is_
 
 def test_a_trial_that_never_tells_its_steps_is_measured_by_those_of_the_others() -> None:
     blind = replace(at(0.5, 1.0), steps_total=None)
-    assert made(blind, None) is None
-    assert made(blind, 200.0) == 0.25
-    assert made(at(0.5, 1.0), 200.0) == 0.5
+    assert part_made(blind, None) is None
+    assert part_made(blind, 200.0) == 0.25
+    assert part_made(at(0.5, 1.0), 200.0) == 0.5
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.sampled_from([1.5, 2.0, 4.0]))
@@ -296,7 +296,7 @@ def test_who_has_just_started_on_idle_cores_stays_though_others_seem_able_to_use
     policy, bad = Promote(finish="best"), running("bad", 0.2, 0.8, nodes=(NodeName("w2"),))
     trials = [ended("good", 0.1), running("on", 0.05), running("also", 0.05, nodes=(NodeName("w2"),)), bad]
     for starts, gone in (((4.0,), 50.0), ((), 10.0)):
-        state = replace(policy.initial(), measured=Measured(starts=starts))
+        state = replace(policy.initial(), measured=SweepMeasurements(starts=starts))
         for second in (10.0, 30.0, 49.0, 51.0):
             decision = policy.decide(snapshot(second, trials, NODES), state)
             state = decision.state
@@ -308,7 +308,7 @@ def test_who_has_just_started_on_idle_cores_stays_though_others_seem_able_to_use
 
 def test_a_gang_does_not_stay_on_idle_cores_however_new_it_is() -> None:
     policy, both = Promote(finish="best"), (NodeName("w1"), NodeName("w2"))
-    state = replace(policy.initial(), measured=Measured(starts=(4.0,)))
+    state = replace(policy.initial(), measured=SweepMeasurements(starts=(4.0,)))
     gang = running("gang", 0.2, 0.8, nodes=both, workers=2, min_workers=2, max_workers=2)
     decision = policy.decide(snapshot(10.0, [ended("good", 0.1), running("on", 0.05), gang], NODES), state)
     assert [one.action for one in decision.proposals] == [Suspend(gang.id)]

@@ -8,10 +8,10 @@ import pytest
 from controllers.core.model import TrialId
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.scaling import CostOfStep, Scaling
-from controllers.policies.kit.work_left import Measured, scaling_of
+from controllers.policies.kit.work_left import SweepMeasurements, scaling_of
 
 
-def seen(power: float, contention: float, *, noise: float = 0.0, trials: int = 200) -> Measured:
+def seen(power: float, contention: float, *, noise: float = 0.0, trials: int = 200) -> SweepMeasurements:
     """Return what is measured of trials of that scaling; ``noise`` is in the CPU seconds of each measurement."""
     chance = random.Random(7)  # noqa: S311 - draws noise
     found = {}
@@ -22,7 +22,7 @@ def seen(power: float, contention: float, *, noise: float = 0.0, trials: int = 2
             cost = (1 - power) * math.log(entitled) + math.log1p(contention) * others + number
             costs.append(CostOfStep(math.log(entitled), others, math.log(entitled) + error, cost + error))
         found[TrialId(f"t{number}")] = MeasuredTrial(costs=tuple(costs))
-    return Measured(found)
+    return SweepMeasurements(found)
 
 
 @pytest.mark.parametrize(("power", "contention"), [(1.0, 0.0), (0.8, 0.0), (1.0, 0.05), (0.7, 0.03), (1.1, 0.0)])
@@ -36,9 +36,9 @@ def test_power_and_contention_are_told_apart_though_cores_and_costs_share_their_
 
 
 def test_nothing_is_claimed_before_trials_were_seen_on_unlike_shares() -> None:
-    assert scaling_of(Measured()) == Scaling(1.0, 0.0)
+    assert scaling_of(SweepMeasurements()) == Scaling(1.0, 0.0)
     once = MeasuredTrial(costs=(CostOfStep(0.0, 1, 0.0, 3.0),))
-    assert scaling_of(Measured({TrialId("a"): once})) == Scaling(1.0, 0.0)
+    assert scaling_of(SweepMeasurements({TrialId("a"): once})) == Scaling(1.0, 0.0)
 
 
 def test_no_measurement_makes_the_power_extreme() -> None:

@@ -24,7 +24,7 @@ PLACING = sorted(name for name, policy in POLICIES.items() if Place in policy.ne
 
 @dataclass
 class CrowdedNode(QuietWorld):
-    """A node of 2 cores, of which others' pods hold 1.5 until they leave, and a trial that asks for 1."""
+    """A node of 2 cores, where others' pods hold 1.5 until they leave, and a trial that asks for 1."""
 
     trials_there: list[Trial]
     now: float = 0.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Node, NodeName, Progress, Snapshot
 from controllers.policies.kit.measured_trials import JITTER_S, USE_OVER_S
-from controllers.policies.kit.work_left import BELIEVED_S, Measured, measured, most_cores
+from controllers.policies.kit.work_left import BELIEVED_S, SweepMeasurements, measure_sweep, most_cores
 from tests.policies.policy_fakes import trial
 
 CORES = 0.8
@@ -26,7 +26,7 @@ class OneTrial:
         self.now = 0.0
         self.cpu = self.wait = 0.0
         self.step = 0
-        self.known = Measured()
+        self.known = SweepMeasurements()
 
     def train(self, seconds: float, left: float) -> float:
         """Let it train while it may have ``left`` cores, and report; return what it used."""
@@ -42,7 +42,7 @@ class OneTrial:
         told = Progress(1.0, 0.5, 0.5, step, at, cpu, 1000, cpu_wait=wait if self.tells_waits else None)
         one = replace(trial("a", "n1", cpu=0.1), progress=told)
         self.seen = Snapshot(self.now, (one,), (Node(NODE, CORES),))
-        self.known = measured(self.seen, self.known)
+        self.known = measure_sweep(self.seen, self.known)
 
     @property
     def can_use(self) -> float:

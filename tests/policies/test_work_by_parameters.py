@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers.core.model import Parameters
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.policies.kit.work_by_parameters import (
     MOST_COLUMNS,
     MOST_EXAMPLES,
@@ -23,7 +23,7 @@ from controllers.policies.kit.work_by_parameters import (
 
 
 def example(number: float, **parameters: float | str) -> Example:
-    return bounded(parameters), log_of(number)
+    return bound_parameters(parameters), log_of(number)
 
 
 def law(*examples: Example) -> Law:
@@ -33,7 +33,7 @@ def law(*examples: Example) -> Law:
 
 
 def told(by: Law, **parameters: float | str) -> float:
-    return math.exp(by.of(bounded(parameters))[0])
+    return math.exp(by.of(bound_parameters(parameters))[0])
 
 
 def test_without_examples_there_is_no_law() -> None:
@@ -165,7 +165,7 @@ HOSTILE: st.SearchStrategy[Parameters] = st.dictionaries(
     st.sampled_from("abcd"),
     st.floats() | st.sampled_from([0.0, 1e300, -1e300, 5e-324, 1e-300]) | st.text(max_size=3),
     max_size=4,
-).map(bounded)
+).map(bound_parameters)
 
 
 @given(
@@ -186,7 +186,9 @@ def test_whatever_trials_say_a_guess_is_finite(
 def test_of_very_many_trials_and_parameters_a_bounded_number_counts() -> None:
     chance = Random(5)  # noqa: S311 - repeatable
     rows = [
-        bounded({f"p{number:02}": chance.random() if number % 2 else f"text {chance.random()}" for number in range(40)})
+        bound_parameters(
+            {f"p{number:02}": chance.random() if number % 2 else f"text {chance.random()}" for number in range(40)}
+        )
         for _ in range(500)
     ]
     assert len(list(_columns([dict(row) for row in rows]))) == MOST_COLUMNS

@@ -1,12 +1,14 @@
 import math
 
 from controllers.core.model import Direction
-from hera_specon.records.history import History, Report
+from hera_specon.records.history import ObjectiveReading, SweepHistory
 from hera_specon.report.best_so_far import best_so_far
 
 
-def told(**reports: tuple[tuple[float, float], ...]) -> History:
-    return History({}, (), {trial: tuple(Report(*one) for one in told) for trial, told in reports.items()}, {}, 9.0)
+def told(**reports: tuple[tuple[float, float], ...]) -> SweepHistory:
+    return SweepHistory(
+        {}, (), {trial: tuple(ObjectiveReading(*one) for one in told) for trial, told in reports.items()}, {}, 9.0
+    )
 
 
 def test_each_report_that_beats_all_before_it_is_the_best_so_far() -> None:

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from controllers.core.results import ComparisonError, RunResult, TrialResult
 from hera_specon.display.tables import cells, comparison_table, noise, warnings
-from hera_specon.records.comparison import comparison_rows, idle, labelled, to_json
-from hera_specon.records.repeats import repeated
+from hera_specon.records.comparison import comparison_rows, idle, label_results, to_json
+from hera_specon.records.repeats import compare_repeats
 
 
 def run(policy: str, *completed: float, succeeded: bool = True) -> RunResult:
@@ -107,8 +107,8 @@ def test_runs_of_different_trials_are_not_compared() -> None:
 def test_the_same_policy_with_other_parameters_is_called_by_its_parameters() -> None:
     specs = ("specon:alpha=0.01", "specon:alpha=0.05")
 
-    assert [r.policy for r in labelled([run("specon", 10), run("specon", 8)], specs)] == list(specs)
-    assert [r.policy for r in labelled([run("specon", 10), run("flowcon", 8)], specs)] == ["specon", "flowcon"]
+    assert [r.policy for r in label_results([run("specon", 10), run("specon", 8)], specs)] == list(specs)
+    assert [r.policy for r in label_results([run("specon", 10), run("flowcon", 8)], specs)] == ["specon", "flowcon"]
 
 
 def repeats(*makespans: float, moves: int = 1) -> list[RunResult]:
@@ -131,19 +131,19 @@ def repeats(*makespans: float, moves: int = 1) -> list[RunResult]:
 def test_repeats_tell_a_difference_only_where_chance_does_not_make_it(
     makespans: tuple[float, ...], verdict: str
 ) -> None:
-    (baseline, told) = repeated(repeats(*makespans), idle)
+    (baseline, told) = compare_repeats(repeats(*makespans), idle)
     assert (baseline.policy, baseline.verdict, told.policy, told.verdict) == ("default", "", "ahead", verdict)
     rows = comparison_rows(repeats(*makespans))
     assert {row.significant for row in rows if row.against} == {verdict in {"faster", "slower"}}
 
 
 def test_repeats_without_any_action_differ_by_noise_only() -> None:
-    (_, told) = repeated(repeats(80.0, 81.0, moves=0), idle)
+    (_, told) = compare_repeats(repeats(80.0, 81.0, moves=0), idle)
     assert told.verdict == "no action was taken: the difference is noise"
 
 
 def test_one_run_under_each_policy_has_no_range_and_no_significance() -> None:
-    assert repeated(repeats(50.0), idle) == []
+    assert compare_repeats(repeats(50.0), idle) == []
     assert [row.significant for row in comparison_rows(repeats(50.0))] == [False, False]
 
 
@@ -156,4 +156,4 @@ def test_policies_of_one_name_that_run_several_times_are_told_apart() -> None:
     results = [run("specon", 1.0) for _ in range(4)]
     specs = ["specon:alpha=0.1", "specon:alpha=0.2"] * 2
     names = ["specon:alpha=0.1", "specon:alpha=0.2", "specon:alpha=0.1 #2", "specon:alpha=0.2 #2"]
-    assert [one.policy for one in labelled(results, specs)] == names
+    assert [one.policy for one in label_results(results, specs)] == names

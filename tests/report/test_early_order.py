@@ -7,7 +7,7 @@ import pytest
 
 from controllers.core.model import Direction
 from controllers.core.results import RunResult, TrialResult
-from hera_specon.records.history import History, Report
+from hera_specon.records.history import ObjectiveReading, SweepHistory
 from hera_specon.records.run_folder import PolicyRun
 from hera_specon.report.early_order import early_order
 
@@ -17,14 +17,14 @@ STEPS = 50
 def run(value: Callable[[int, float], float], trials: int = 12, stopped: int = 0) -> PolicyRun:
     """A run in which trial ``n`` has the loss ``value(n, part)`` after that part of its training."""
     reports = {
-        f"t{n}": tuple(Report(float(step), value(n, (step + 1) / STEPS), step) for step in range(STEPS))
+        f"t{n}": tuple(ObjectiveReading(float(step), value(n, (step + 1) / STEPS), step) for step in range(STEPS))
         for n in range(trials)
     }
     results = tuple(
         TrialResult(f"t{n}", 0.0, 50.0, "n1", 0, 1, 0.1, stopped="it lost" if n < stopped else "")
         for n in range(trials)
     )
-    return PolicyRun("default", History({}, (), reports, {}, 50.0), RunResult("default", results))
+    return PolicyRun("default", SweepHistory({}, (), reports, {}, 50.0), RunResult("default", results))
 
 
 def steady(number: int, part: float) -> float:

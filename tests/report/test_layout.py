@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.record.timeline import EventKind, TimelineEvent
-from hera_specon.records.history import History, history
+from hera_specon.records.history import SweepHistory, history
 from hera_specon.report.curves import shares, usage
 from hera_specon.report.gantt import bands
 from tests.report.example_run import simulated
@@ -13,7 +13,7 @@ from tests.report.example_run import simulated
 PHASE = EventKind.PHASE
 
 
-def stays(*told: tuple[str, str, float, float]) -> History:
+def stays(*told: tuple[str, str, float, float]) -> SweepHistory:
     events = []
     for trial, node, start, end in told:
         events.append(TimelineEvent(start, PHASE, trial, phase="running", node=node, cpu=0.5))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controllers.core.results import RunResult, TrialResult
-from hera_specon.report.models import importance_chart, importances, parallel_chart, varied
+from hera_specon.report.models import importance_chart, importances, parallel_chart, varied_hyperparameters
 
 
 def ranked(trials: int = 40, stopped: str = "") -> list[TrialResult]:
@@ -20,7 +20,7 @@ def ranked(trials: int = 40, stopped: str = "") -> list[TrialResult]:
         params = {"lr": lr, "width": width, "optimizer": chance.choice(["adam", "sgd"]), "epochs": 50}
         loss = (math.log10(lr) + 2.5) ** 2
         found.append(TrialResult(f"s.t{number}", 0.0, 1.0, "n1", 0, 1, loss, params=params, sweep="s", stopped=stopped))
-    return RunResult("default", tuple(found)).ranked()["s"]
+    return RunResult("default", tuple(found)).ranking()["s"]
 
 
 def test_the_hyperparameter_that_matters_is_the_most_important() -> None:
@@ -66,4 +66,4 @@ def _lines(heights: list[float | None]) -> list[list[float]]:
 def test_what_only_some_trials_have_gets_no_axis() -> None:
     both: dict[str, Any] = {"x": 1, "y": 2}
     trials = [TrialResult(f"t{n}", 0, 1, "n", 0, 1, 0.1, params=params) for n, params in enumerate((both, {"x": 2}))]
-    assert varied(trials) == {"x": [1, 2]}
+    assert varied_hyperparameters(trials) == {"x": [1, 2]}

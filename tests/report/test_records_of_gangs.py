@@ -11,7 +11,7 @@ from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile, read_timeline
 from controllers.tracking.tags import trial_tags
 from hera_specon.display.screens import changes
-from hera_specon.records.history import History, history
+from hera_specon.records.history import SweepHistory, history
 from hera_specon.records.run_folder import load_run
 from hera_specon.report.curves import shares, usage
 from hera_specon.report.gantt import bands, gantt
@@ -33,7 +33,7 @@ EVENTS = [
 
 
 @pytest.fixture
-def told() -> History:
+def told() -> SweepHistory:
     return history(EVENTS)
 
 
@@ -55,17 +55,17 @@ def test_events_of_a_gang_name_all_its_nodes_and_read_back_as_they_were(tmp_path
     ]
 
 
-def test_each_worker_has_its_own_bar_on_its_node(told: History) -> None:
+def test_each_worker_has_its_own_bar_on_its_node(told: SweepHistory) -> None:
     laid = {band.node: [(bar.lane, bar.stretch.start, bar.stretch.end) for bar in band.bars] for band in bands(told)}
     assert laid == {"n1": [(0, 0, 4), (1, 0, 4)], "n2": [(0, 0, 4), (0, 4, 8)]}
 
 
-def test_the_chart_says_which_nodes_a_gang_is_on(told: History, tmp_path: Path) -> None:
+def test_the_chart_says_which_nodes_a_gang_is_on(told: SweepHistory, tmp_path: Path) -> None:
     run = replace(load_run(write_example_run(tmp_path)).runs[0], history=told)
     assert "one of 3 workers, on n1, n2, n1" in gantt([run])
 
 
-def test_what_a_gang_holds_and_uses_of_a_node_is_that_of_its_workers_there(told: History) -> None:
+def test_what_a_gang_holds_and_uses_of_a_node_is_that_of_its_workers_there(told: SweepHistory) -> None:
     times, held = shares(told, "n1")
     assert (times, held["a"]) == ([0.0, 4, 8], [0.4, 0.0, 0.0])
     assert [(at, round(cores, 9)) for at, cores in usage(told, "n1")] == [(4, 0.4)]

@@ -5,7 +5,7 @@ from hera.workflows import Workflow
 
 from controllers.policies.registry import parse_policy
 from hera_specon import tpe
-from hera_specon.risks import Measured, deaf_searches, policies_in, risks, rungs
+from hera_specon.risks import MeasuredRisk, deaf_searches, policies_in, risks, rungs
 from tests.authoring.built_sweeps import sweep
 
 
@@ -19,7 +19,7 @@ def test_only_policies_that_may_end_the_best_trial_have_a_risk() -> None:
 def test_what_was_not_measured_is_said_to_be_so() -> None:
     (told,) = risks([parse_policy("promote:finish=fast")], {})
     assert "is not measured" in told
-    measured = {"promote:finish=fast": Measured(200, 0.07, 0.012, "docs/experiments/best-models.md")}
+    measured = {"promote:finish=fast": MeasuredRisk(200, 0.07, 0.012, "docs/experiments/best-models.md")}
     (told,) = risks([parse_policy("promote:finish=fast")], measured)
     assert "in 7 % of 200 simulated sweeps" in told
     assert "1.2 %" in told

@@ -10,7 +10,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.errors import SpeconError
 from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.tracking.sweep_runs import Steering, open_sweep
-from hera_specon.records.run_folder import RunRecord, combined
+from hera_specon.records.run_folder import RunRecord, combine_records
 from hera_specon.records.tracked import tracked_record
 from hera_specon.report.page import page
 from tests.report.example_run import result, simulated
@@ -94,7 +94,7 @@ def test_two_sweeps_make_one_page_with_the_first_as_baseline(client: MlflowClien
     whole(client, "after", "specon")
     whole(client, "again", "specon")
 
-    record = combined([tracked_record(client, name) for name in ("before", "after", "again")])
+    record = combine_records([tracked_record(client, name) for name in ("before", "after", "again")])
 
     assert [run.policy for run in record.runs] == ["default · before", "specon · after", "specon · again"]
     html = page(record)
@@ -190,4 +190,4 @@ def test_where_mlflow_is_away_that_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 def test_one_record_stays_as_it_is() -> None:
     record = RunRecord(Path("a"), {"name": "a"}, ())
 
-    assert combined([record]) is record
+    assert combine_records([record]) is record

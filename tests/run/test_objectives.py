@@ -101,7 +101,7 @@ def test_names_that_anybody_logs_by_the_thousand_are_bounded_and_the_likest_come
 
 
 def result(name: str, *, sweep: str = "s", succeeded: bool = True, stopped: str = "") -> TrialResult:
-    """Return how a trial went of which nobody knows what it logged."""
+    """Return how a trial went, where nobody knows what it logged."""
     base = TrialResult(name, 0.0, 10.0, "n", 0, 1, None, succeeded=succeeded, stopped=stopped)
     return replace(base, objective="val_loss", sweep=sweep)
 

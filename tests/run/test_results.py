@@ -79,7 +79,7 @@ def test_trials_are_ranked_by_sweep_and_only_if_they_have_a_model() -> None:
         trial("z.worse", 0.1, sweep="z", direction="maximize"),
     )
     result = RunResult("ahead", trials)
-    ranked = {sweep: [one.id for one in found] for sweep, found in result.ranked().items()}
+    ranked = {sweep: [one.id for one in found] for sweep, found in result.ranking().items()}
     assert ranked == {"s": ["s.best", "s.worse"], "z": ["z.best", "z.worse"]}
     assert result.to_dict()["best"] == {"s": "s.best", "z": "z.best"}
-    assert RunResult.from_dict(json.loads(json.dumps(result.to_dict()))).ranked()["s"][0].id == "s.best"
+    assert RunResult.from_dict(json.loads(json.dumps(result.to_dict()))).ranking()["s"][0].id == "s.best"

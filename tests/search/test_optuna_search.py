@@ -7,7 +7,7 @@ import pytest
 
 from controllers.core.errors import SearchError
 from controllers.core.model import Phase, Point, Progress, Snapshot, Trial, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.search import Condition, Dimension, NumberRange, Options, OptunaSearch, SearchSpec
 from tests.policies.policy_fakes import trial
 
@@ -25,7 +25,7 @@ def searched(number: int, spec: SearchSpec, **changes: Any) -> Trial:  # noqa: A
 
 def ended(one: Trial, point: Point, value: float, phase: Phase = Phase.SUCCEEDED) -> Trial:
     done = Progress(value, value, value, 9, 10.0)
-    return replace(one, phase=phase, gated=False, parameters=bounded(dict(point)), progress=done)
+    return replace(one, phase=phase, gated=False, parameters=bound_parameters(dict(point)), progress=done)
 
 
 def sweep(spec: SearchSpec, trials: int, search: OptunaSearch | None = None) -> list[Point]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.errors import SearchError
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.search import Condition, Dimension, NumberRange, Options, SearchSpec, read_search
 
 LR = Dimension(name="lr", domain=NumberRange(low=1e-4, high=0.1, log=True))
@@ -39,7 +39,7 @@ def test_a_point_by_chance_lies_in_the_space_and_is_found_again_from_what_polici
     assert values["depth"] in {1, 2, 3, 4, 5}
     assert isinstance(values["depth"], int)
     assert (values["momentum"] == 0.0) == (values["optimizer"] != "sgd")
-    assert SPEC.point_of(bounded(values)) == point
+    assert SPEC.point_of(bound_parameters(values)) == point
 
 
 def test_what_does_not_matter_was_not_drawn() -> None:
@@ -51,7 +51,7 @@ def test_what_does_not_matter_was_not_drawn() -> None:
 
 @pytest.mark.parametrize("parameters", [{}, {"lr": 0.01, "depth": 2.0}, {"lr": 7.0, "depth": 2.0, "optimizer": "sgd"}])
 def test_parameters_of_another_space_are_no_point(parameters: dict[str, float | str]) -> None:
-    assert SPEC.point_of(bounded(parameters)) is None
+    assert SPEC.point_of(bound_parameters(parameters)) is None
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from controllers.driving.assembly import assemble
 from controllers.driving.driver import Driver, VirtualBeats
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
 from mlflow_hooks import trial
 
@@ -35,7 +35,7 @@ def scenario() -> Scenario:
             id=TrialId(f"{UID}.s.t{number}"),
             submitted_at=2.0 * number,
             work_s=work,
-            reports=tuple(Report(work * (n + 1) / 20, 1.0 / (n + 1) + 0.01 * number) for n in range(20)),
+            reports=tuple(CurvePoint(work * (n + 1) / 20, 1.0 / (n + 1) + 0.01 * number) for n in range(20)),
             cpu=0.5,
             checkpoint_every_s=5.0,
         )

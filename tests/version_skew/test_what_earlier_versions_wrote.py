@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from controllers.core.engine import Memory
 from controllers.core.policy import load_state
-from controllers.driving.assembly import guarded
+from controllers.driving.assembly import guard_policy
 from controllers.local_run.run_folder import RunFolder, find_or_make_run, read_result
 from controllers.policies.registry import parse_policy
 from controllers.worlds.argo.meaning.view import ClusterView
@@ -87,7 +87,7 @@ def test_an_engine_goes_on_with_a_state_in_which_trials_moved_or_waited(file: Pa
     kept = json.loads(file.read_text())
     assert {"moving", "suspended", "suspending"} & set(kept["phases"])
     memory = TypeAdapter(Memory).validate_json(kept["state"])
-    policy = guarded(parse_policy(kept["policy"]))
+    policy = guard_policy(parse_policy(kept["policy"]))
     assert memory.policy == policy.name
     assert load_state(policy, memory.decisions) != policy.initial(), "a policy that starts over is slow"
     sweep = at(kept)

@@ -1,9 +1,9 @@
 import pytest
 
 from workflows.jobs import train
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=0.01, steps=10, hidden=8, batch_size=4, work=2)
+DEFAULTS = TrainingSettings(lr=0.01, steps=10, hidden=8, batch_size=4, work=2)
 
 
 def test_what_is_not_given_is_the_jobs_own() -> None:

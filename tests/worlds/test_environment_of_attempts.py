@@ -4,14 +4,17 @@ import sys
 
 import pytest
 
-from controllers.worlds.local.environment import common, composed, inherited, without_proxy
+from controllers.worlds.local.environment import common, compose_environment, inherit_environment, without_proxy
 from mlflow_hooks import contract, threads
 from mlflow_hooks.tracking_server import tracking_uri
 
 
 def test_who_a_worker_of_another_job_is_tells_a_trial_nothing() -> None:
     given = {"RANK": "1", "MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x", "SPECON_TRIAL_ID": "t", "MLFLOW_RUN_ID": "r"}
-    assert inherited({**given, "HOME": "/home/me", "RANKING": "kept"}) == {"HOME": "/home/me", "RANKING": "kept"}
+    assert inherit_environment({**given, "HOME": "/home/me", "RANKING": "kept"}) == {
+        "HOME": "/home/me",
+        "RANKING": "kept",
+    }
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,7 @@ def test_a_proxy_does_not_stand_before_this_machine(given: dict[str, str], expec
 def test_libraries_compute_with_as_many_threads_as_the_trials_part_of_the_cores(
     cpus: float, part: float, threads: str
 ) -> None:
-    env = composed({}, {}, {}, cpus, part)
+    env = compose_environment({}, {}, {}, cpus, part)
     assert (env["OMP_NUM_THREADS"], env[contract.ENV_THREADS]) == (threads, threads)
     assert env[contract.ENV_CPUS] == f"{cpus:g}"
 
@@ -41,7 +44,7 @@ def test_libraries_compute_with_as_many_threads_as_the_trials_part_of_the_cores(
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"])
 def test_a_number_of_threads_that_the_user_chose_stays(name: str) -> None:
     for of_user, of_step in (({name: "7"}, {}), ({}, {name: "7"})):
-        env = composed(of_user, of_step, {}, 2.0, 2.0)
+        env = compose_environment(of_user, of_step, {}, 2.0, 2.0)
         assert env[name] == "7"
         assert contract.ENV_THREADS not in env
         assert env.get("OMP_NUM_THREADS", "7") == "7"

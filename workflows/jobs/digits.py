@@ -28,7 +28,7 @@ _SWEEP_S: Final = 60
 _TRIALS_PER_CORE, _MOST_TRIALS = 8, 64
 
 
-class Network:
+class DigitsNetwork:
     """Two layers; what a move must bring along."""
 
     def __init__(self, hidden: int = HIDDEN) -> None:
@@ -63,7 +63,7 @@ class Network:
 
 def passes_per_second() -> float:
     """Return how many passes over the data a core makes in a second of its own time, whatever else the machine does."""
-    data, network = digit_images(), Network()
+    data, network = digit_images(), DigitsNetwork()
     wanted = np.eye(DIGITS, dtype=np.float32)[data.train.targets]
     began, passes = time.process_time(), 0
     while (used := time.process_time() - began) < _MEASURED_S:
@@ -91,7 +91,7 @@ def main() -> None:
     if given.size:
         sys.stdout.write(f"{size(passes_per_second(), os.cpu_count() or 1)}\n")
         return
-    data, network = digit_images(), Network(given.hidden)
+    data, network = digit_images(), DigitsNetwork(given.hidden)
     wanted = np.eye(DIGITS, dtype=np.float32)[data.train.targets]
     with trial() as t:
         t.track(network)

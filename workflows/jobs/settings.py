@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TrainingSettings:
     """How long, how large and how fast to train. A step is ``work`` minibatches and one validation."""
 
     lr: float
@@ -27,19 +27,19 @@ _HELP = {
 }
 
 
-def parse_settings(defaults: Settings, argv: Sequence[str] | None = None) -> Settings:
+def parse_settings(defaults: TrainingSettings, argv: Sequence[str] | None = None) -> TrainingSettings:
     """Read settings such as ``--lr=0.003 --batch-size=32`` (or ``--batch_size=32``), else take the job's own.
 
     Raises:
         SystemExit: with a message that names the offending argument and its value.
     """
     parser = argparse.ArgumentParser(allow_abbrev=False, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    for field in fields(Settings):
+    for field in fields(TrainingSettings):
         default = getattr(defaults, field.name)
         names = dict.fromkeys(("--" + field.name.replace("_", "-"), "--" + field.name))
         read = _number(type(default), least=0 if field.name == "seed" else None)
         parser.add_argument(*names, type=read, default=default, help=_HELP[field.name])
-    return Settings(**vars(parser.parse_args(argv)))
+    return TrainingSettings(**vars(parser.parse_args(argv)))
 
 
 def _number(kind: type[float], least: int | None) -> Callable[[str], float]:

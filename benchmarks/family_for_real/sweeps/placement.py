@@ -11,7 +11,7 @@ SEED = int(os.environ.get("SWEEP_SEED", "1"))
 with Workflow(generate_name="placement-", entrypoint="placement") as w:
     Sweep(
         name="placement",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch", "lstm-crf-pytorch", "birnn-pytorch"),

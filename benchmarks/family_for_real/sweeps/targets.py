@@ -1,4 +1,4 @@
-"""Six variational autoencoders on one node, of which each shall reach a loss that takes a part of its steps."""
+"""Six variational autoencoders on one node; each shall reach a loss that takes a part of its steps."""
 
 import os
 
@@ -11,7 +11,7 @@ SEED = int(os.environ.get("SWEEP_SEED", "1"))
 with Workflow(generate_name="targets-", entrypoint="targets") as w:
     Sweep(
         name="targets",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.pytorch.vae", "--steps=300"],
         space={"lr": log_uniform(3e-4, 1e-2)},
         trials=6,

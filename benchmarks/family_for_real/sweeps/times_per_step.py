@@ -11,7 +11,7 @@ SEED = int(os.environ.get("SWEEP_SEED", "1"))
 with Workflow(generate_name="times-per-step-", entrypoint="times-per-step") as w:
     Sweep(
         name="times-per-step",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train", "--steps=600"],
         space={"model": choice("vae-pytorch", "gru-pytorch"), "lr": log_uniform(1e-3, 1e-2)},
         trials=6,

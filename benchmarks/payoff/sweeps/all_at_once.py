@@ -1,4 +1,4 @@
-"""Twenty-four PyTorch models of five kinds and four lengths, all submitted at once, of which sixteen fit.
+"""Twenty-four PyTorch models of five kinds and four lengths, all submitted at once; sixteen fit at a time.
 
 Made for four nodes of 0.4 core: a request of a tenth of a core lets four trials onto a node. About 180 CPU seconds.
 """
@@ -14,7 +14,7 @@ SEED = int(os.environ.get("SWEEP_SEED", "1"))
 with Workflow(generate_name="all-at-once-", entrypoint="all-at-once") as w:
     Sweep(
         name="all-at-once",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train"],
         space={
             "model": choice("vae-pytorch", "gru-pytorch", "mnist-pytorch", "lstm-crf-pytorch", "birnn-pytorch"),

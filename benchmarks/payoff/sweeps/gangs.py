@@ -14,7 +14,7 @@ SEED = int(os.environ.get("SWEEP_SEED", "1"))
 with Workflow(generate_name="gangs-", entrypoint="gangs") as w:
     Sweep(
         name="gangs",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "workflows.jobs.train", "--model=elastic-pytorch"],
         space={"lr": log_uniform(3e-4, 3e-3), "steps": choice(40, 80, 160)},
         trials=8,

@@ -57,7 +57,7 @@ class SlowController(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal(Fault):
+class ActionRefusal(Fault):
     """The world refuses actions of one kind, by its name (``Resize``), for ``seconds``."""
 
     action: str
@@ -66,7 +66,7 @@ class Refusal(Fault):
     kind: Literal["refusal"] = "refusal"
 
     def __post_init__(self) -> None:
-        Fault.__post_init__(self)  # A class with slots is made anew, so super() would look for the wrong one.
+        Fault.__post_init__(self)  # A class with slots is made a second time, so super() would look for the wrong one.
         if self.action not in ACTION_NAMES:
             message = f"refusal: action must be one of {', '.join(ACTION_NAMES)}, not {self.action!r}"
             raise WorkloadError(message)
@@ -101,7 +101,7 @@ class MetricFault(Fault):
     kind: Literal["metric fault"] = "metric fault"
 
 
-ControllerFault = ControllerCrash | SlowController | Refusal | ClockStep | MetricFault
+ControllerFault = ControllerCrash | SlowController | ActionRefusal | ClockStep | MetricFault
 
 
 @dataclass(frozen=True)

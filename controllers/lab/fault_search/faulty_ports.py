@@ -11,7 +11,13 @@ from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
 from controllers.driving.wrapped_world import WrappedWorld
-from controllers.lab.fault_search.case import ControllerCrash, ControllerFault, MetricFault, Refusal, SlowController
+from controllers.lab.fault_search.case import (
+    ActionRefusal,
+    ControllerCrash,
+    ControllerFault,
+    MetricFault,
+    SlowController,
+)
 from controllers.lab.fault_search.invariants import InvariantChecker, broken
 from controllers.worlds.simulated.world import SimulatedWorld
 
@@ -28,7 +34,7 @@ class TickFaults:
     """Crashes and delays within a tick: counts its edges, and strikes at the one that a fault names.
 
     Args:
-        faults: of which those count that strike within a tick.
+        faults: only those that strike within a tick count.
         go_on: lets the world go on for so many seconds.
     """
 
@@ -105,7 +111,7 @@ class CheckedWorld(WrappedWorld):
     """A world that refuses some actions, and checks that each action is one that may be asked of it."""
 
     def __init__(
-        self, world: SimulatedWorld, store: CheckedStore, tick_faults: TickFaults, refusals: Sequence[Refusal]
+        self, world: SimulatedWorld, store: CheckedStore, tick_faults: TickFaults, refusals: Sequence[ActionRefusal]
     ) -> None:
         super().__init__(world)
         self._simulated = world

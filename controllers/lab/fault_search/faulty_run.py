@@ -8,15 +8,15 @@ from controllers.core.actions import Action, Place
 from controllers.core.engine import Engine
 from controllers.core.policy import Policy
 from controllers.core.ports import Outcome
-from controllers.driving.assembly import assemble, guarded
+from controllers.driving.assembly import assemble, guard_policy
 from controllers.driving.driver import VirtualBeats
 from controllers.lab.fault_search.case import (
+    ActionRefusal,
     Case,
     ClockStep,
     ControllerCrash,
     ControllerFault,
     MetricFault,
-    Refusal,
     SlowController,
 )
 from controllers.lab.fault_search.faulty_ports import (
@@ -28,7 +28,7 @@ from controllers.lab.fault_search.faulty_ports import (
     TickFaults,
 )
 from controllers.lab.fault_search.invariants import InvariantChecker, InvariantError, broken
-from controllers.policies.comparison.clairvoyant import informed
+from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.faults import (
     Crowding,
@@ -76,7 +76,7 @@ class CaseResult:
 def run_case(case: Case) -> CaseResult:
     """Run ``case`` to its end, or to the first invariant that does not hold. The same case gives the same result."""
     work = {trial.id: trial.work_s for trial in case.scenario.workload.trials}
-    return FaultyRun(case, guarded(informed(parse_policy(case.policy), work))).run()
+    return FaultyRun(case, guard_policy(inform(parse_policy(case.policy), work))).run()
 
 
 class FaultyRun:
@@ -92,7 +92,7 @@ class FaultyRun:
         self._world = SimulatedWorld(case.scenario, gated=Place in policy.needs, faults=case.world_faults)
         self._tick_faults = TickFaults(faults, self._delay)
         self._store = CheckedStore(self._world, policy, self._tick_faults, case.journal_every_s)
-        refusals = [fault for fault in faults if isinstance(fault, Refusal)]
+        refusals = [fault for fault in faults if isinstance(fault, ActionRefusal)]
         self._checked_world = CheckedWorld(self._world, self._store, self._tick_faults, refusals)
         self._checker = InvariantChecker(self._world.cluster, self._checked_world.leaves_begun)
         troubles = [fault for fault in faults if isinstance(fault, MetricFault)]
@@ -232,7 +232,7 @@ def _outage_s(fault: WorldFault | ControllerFault) -> float:
             return fault.seconds
         case Crowding() | TrialCrash() | StartFailure() | WorkerMissing():
             return 0.0
-        case SlowController() | Refusal() | ClockStep() | MetricFault():
+        case SlowController() | ActionRefusal() | ClockStep() | MetricFault():
             return 0.0
         case _:
             assert_never(fault)

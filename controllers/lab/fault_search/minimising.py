@@ -11,7 +11,7 @@ from controllers.worlds.simulated.workload import Workload, WorkloadError
 T = TypeVar("T")
 
 
-def minimised(case: Case, breaks: Callable[[Case], bool]) -> Case:
+def minimise(case: Case, breaks: Callable[[Case], bool]) -> Case:
     """Return a part of ``case`` that still ``breaks``, and would not with any one trial, node, fault or report less.
 
     Delta debugging (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, IEEE TSE 28(2), 2002,

@@ -12,12 +12,12 @@ from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.fault_search.case import (
     ACTION_NAMES,
     METRIC_TROUBLES,
+    ActionRefusal,
     Case,
     ClockStep,
     ControllerCrash,
     ControllerFault,
     MetricFault,
-    Refusal,
     SlowController,
 )
 from controllers.policies.registry import POLICIES
@@ -32,7 +32,7 @@ from controllers.worlds.simulated.faults import (
     WorldFault,
 )
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import Exchange, NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
 
 _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 STACKED = (
@@ -104,7 +104,7 @@ def _controller_fault(chance: random.Random, trials: Sequence[TrialId]) -> Contr
             ControllerCrash(at, edge, chance.choice((0.0, 1.0, 20.0))),
             ControllerCrash(at, edge, 0.0),
             SlowController(at, edge, chance.choice((0.1, 2.0, 10.0, 40.0))),
-            Refusal(chance.choice(ACTION_NAMES), at, seconds),
+            ActionRefusal(chance.choice(ACTION_NAMES), at, seconds),
             ClockStep(at, chance.choice((-3.0, -0.5, 2.0, 60.0, 4000.0))),
             MetricFault(chance.choice(METRIC_TROUBLES), chance.choice((None, *trials)), at, seconds),
         )
@@ -163,7 +163,7 @@ def _as_gang(trial: TrialSpec, nodes: Sequence[NodeSpec], chance: random.Random)
     most = chance.choice((2, 2, 3, 4))
     held = sum(_holds(node, trial) for node in nodes)
     least = min(chance.randint(1, most), held)
-    exchange = Exchange(chance.choice((0.05, 0.5, 2.0)), chance.choice((0.0, 1e5, 5e6)))
+    exchange = WorkerExchange(chance.choice((0.05, 0.5, 2.0)), chance.choice((0.0, 1e5, 5e6)))
     return replace(trial, min_workers=least, max_workers=most, exchange=exchange)
 
 
@@ -258,9 +258,9 @@ def _trial(chance: random.Random, number: int) -> TrialSpec:
     )
 
 
-def _reports(chance: random.Random, work: float) -> tuple[Report, ...]:
+def _reports(chance: random.Random, work: float) -> tuple[CurvePoint, ...]:
     number, speed = chance.choice((0, 1, 5, 20, 40, 40, 40)), chance.uniform(0, 20)
     noise, odd = chance.choice((0.0, 0.01, 0.3)), chance.choice((0.0, 0.0, 0.2))
     values = [math.exp(-speed * part / number) + chance.gauss(0, noise) for part in range(number)]
     values = [chance.choice(_STRANGE) if chance.random() < odd else value for value in values]
-    return tuple(Report(work * part / number, value) for part, value in enumerate(values, start=1))
+    return tuple(CurvePoint(work * part / number, value) for part, value in enumerate(values, start=1))

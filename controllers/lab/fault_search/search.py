@@ -8,7 +8,7 @@ from itertools import islice
 
 from controllers.lab.fault_search.case import Case
 from controllers.lab.fault_search.faulty_run import CaseResult, Violation, run_case
-from controllers.lab.fault_search.minimising import minimised
+from controllers.lab.fault_search.minimising import minimise
 from controllers.lab.fault_search.random_cases import draw_case
 from controllers.lab.worker_pool import worker_pool
 from mlflow_hooks.system import cores_here
@@ -62,7 +62,7 @@ def smallest(
         again = run(smaller).violation
         return again is not None and again.invariant == violation.invariant
 
-    least = minimised(case, same)
+    least = minimise(case, same)
     return Counterexample(seed, least, run(least).violation or violation)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from controllers.core.model import Direction
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
-from controllers.worlds.simulated.workload import Report, Workload
+from controllers.worlds.simulated.workload import CurvePoint, Workload
 
 _NEAR: Final = 1.0
 """Percent of regret at which a model is as good as the best."""
@@ -43,7 +43,7 @@ def lost_over(percent: float, ran: ComparedRun) -> float | None:
 def best_value_lost_over(percent: float, ran: ComparedRun) -> float | None:
     """Return 1 where the best value that any trial reported is worse by more than that, else 0.
 
-    It differs from ``lost_over`` where trials get worse towards their end: whoever keeps the checkpoint of the best
+    It differs from ``lost_over`` where trials get worse towards their end: a user who keeps the checkpoint of the best
     value has that of a trial that was stopped, too. The percent are of the gap between the best and the median trial's
     best value.
     """
@@ -94,7 +94,7 @@ def beyond_chance_percent(ran: ComparedRun) -> float | None:
     return None if scale is None or not found else 100 * (min(losses.values()) - min(found)) / scale
 
 
-def _finite(reports: Sequence[Report], direction: Direction) -> list[float]:
+def _finite(reports: Sequence[CurvePoint], direction: Direction) -> list[float]:
     return [loss for report in reports if math.isfinite(loss := _loss(report.value, direction))]
 
 

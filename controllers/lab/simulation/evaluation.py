@@ -22,7 +22,7 @@ from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.lab.worker_pool import worker_pool
-from controllers.policies.comparison.clairvoyant import informed
+from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Workload
@@ -36,7 +36,7 @@ class EstimateError(SpeconError):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MeanOverSeeds:
     """A mean over seeds with its 95 % confidence interval, None where there is one seed only."""
 
     mean: float
@@ -52,7 +52,7 @@ class Estimate:
         return {"mean": self.mean, "ci95": None if self.ci95 is None else list(self.ci95)}
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float]) -> MeanOverSeeds:
     """Return mean and Student's t interval of ``values``, each of an independent seed.
 
     Raises:
@@ -63,10 +63,10 @@ def estimate(values: Sequence[float]) -> Estimate:
         raise EstimateError(message)
     mean = statistics.fmean(values)
     if len(values) == 1:
-        return Estimate(mean, None)
+        return MeanOverSeeds(mean, None)
     error = statistics.stdev(values) / math.sqrt(len(values))
     reach = float(stdtrit(len(values) - 1, _BOTH_TAILS)) * error
-    return Estimate(mean, (mean - reach, mean + reach))
+    return MeanOverSeeds(mean, (mean - reach, mean + reach))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class PolicySummary:
         """How many seeds."""
         return len(self.runs)
 
-    def over_seeds(self, figure: Callable[[RunFigures], float | None]) -> Estimate | None:
+    def over_seeds(self, figure: Callable[[RunFigures], float | None]) -> MeanOverSeeds | None:
         """Return mean and interval of a figure, None where there is none."""
         values = [value for run in self.runs if (value := figure(run)) is not None]
         return estimate(values) if values else None
@@ -196,7 +196,7 @@ def simulate_seed(plan: ExperimentPlan, seed: int) -> tuple[SimulatedRun, ...]:
         given = {} if Place in policy.needs else pinned
         scenario = Scenario(workload, plan.experiment.costs, seed, given)
         surrogate = plan.experiment.surrogate(seed)
-        runs.append(simulate(scenario, informed(policy, work, steps), surrogate=surrogate, keep_times=timed))
+        runs.append(simulate(scenario, inform(policy, work, steps), surrogate=surrogate, keep_times=timed))
     return tuple(runs)
 
 

@@ -9,12 +9,12 @@ from controllers.core.actions import Assessment, Decision, Place
 from controllers.core.forecast import EndRange
 from controllers.core.model import Snapshot, TrialId
 from controllers.core.ports import ComingTrial
-from controllers.forecast.ranges import Steering, forecast
+from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.forecast.supplies import Supplies, supplies_after
 from controllers.lab.simulation.evaluation import first_nodes
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.run import simulate
-from controllers.policies.kit.work_left import Measured, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 from controllers.policies.registry import parse_policy
 from controllers.policies.wrappers.wrapper import AroundOne
 from controllers.worlds.simulated.scenario import Scenario
@@ -37,7 +37,7 @@ class Judged:
     trials: tuple[tuple[bool, float], ...]
 
 
-def judged(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = PARTS) -> list[Judged]:
+def judge(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = PARTS) -> list[Judged]:
     """Run a seed of ``experiment`` under ``policy``, and judge what was foreseen after each of ``parts``."""
     workload = experiment.workload(seed)
     steers = experiment.parameterised(parse_policy(policy))
@@ -52,7 +52,7 @@ def judged(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = P
     found = []
     for part in parts:
         snapshot, known, supplies = next(look for look in reversed(looks.kept) if look[0].now <= part * last)
-        told = forecast(snapshot, known, to_come, Steering.by(steers), supplies=supplies)
+        told = forecast(snapshot, known, to_come, PolicyTraits.by(steers), supplies=supplies)
         end = None if told.end is None else _against(told.end, last, snapshot.now)
         trials = tuple(_against(of_trial, ends[name], snapshot.now) for name, of_trial in told.trials.items())
         found.append(Judged(part, end, trials))
@@ -84,14 +84,14 @@ class _Looks:
     """An observer that keeps what a forecaster would have known at each look."""
 
     def __init__(self) -> None:
-        self._measured, self._supplies = Measured(), Supplies()
-        self.kept: list[tuple[Snapshot, Measured, Supplies]] = []
+        self._measured, self._supplies = SweepMeasurements(), Supplies()
+        self.kept: list[tuple[Snapshot, SweepMeasurements, Supplies]] = []
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         del assessments, reasons
-        self._measured = measured(snapshot, self._measured)
+        self._measured = measure_sweep(snapshot, self._measured)
         self._supplies = supplies_after(snapshot, self._supplies)
         self.kept.append((snapshot, self._measured, self._supplies))
 

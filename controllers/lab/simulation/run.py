@@ -14,7 +14,7 @@ from controllers.core.model import TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble, check_policy, guarded
+from controllers.driving.assembly import assemble, check_policy, guard_policy
 from controllers.driving.driver import Driver, VirtualBeats
 from controllers.policies import Pinned
 from controllers.record.recorder import Recorder
@@ -59,7 +59,7 @@ def simulate(
         keep_times: Whether to tell when each report was logged.
 
     Raises:
-        SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting for ever.
+        SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting that never start.
         WorkloadError: a trial fits on no node.
     """
     check_policy(policy, SimulatedWorld.can, "simulated")
@@ -87,7 +87,7 @@ def _uncollected() -> Iterator[None]:
 
 def _starting(policy: Policy[Any]) -> Policy[Any]:
     """Return ``policy`` behind the guards; under one that places no trial, those that wait for a search start too."""
-    return Pinned(policy=guarded(policy))
+    return Pinned(policy=guard_policy(policy))
 
 
 class _Sweep:
@@ -111,7 +111,7 @@ class _Sweep:
             self.source,
             MemoryStore(),
             observers=(recorder, *observers),
-            guard=_starting if any(trial.search for trial in scenario.workload.trials) else guarded,
+            guard=_starting if any(trial.search for trial in scenario.workload.trials) else guard_policy,
         )
         self._driver = Driver(engine, self._world, VirtualBeats(scenario.costs.heartbeat_s))
         self._ticks = 0

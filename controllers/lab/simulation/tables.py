@@ -10,7 +10,7 @@ from typing import IO, Final
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import Parameters
-from controllers.core.parameters import MOST_PARAMETERS, MOST_TEXT, bounded
+from controllers.core.parameters import MOST_PARAMETERS, MOST_TEXT, bound_parameters
 
 PARAMETER: Final = "parameter."
 """Begins the name of a column that holds a hyperparameter."""
@@ -79,7 +79,7 @@ class TableRow:
             for column, cell in self.cells.items()
             if column.startswith(PARAMETER) and cell
         }
-        found = bounded(written)
+        found = bound_parameters(written)
         kept = {name for name, _ in found}
         if left_out := [name for name in written if name not in kept]:
             expected = f"one of at most {MOST_PARAMETERS} parameters, in at most {MOST_TEXT} characters"

@@ -19,11 +19,11 @@ from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.simulation.tables import PARAMETER, PARAMETERS, TableError, TableRow, read_rows
 from controllers.worlds.simulated.workload import (
-    Exchange,
+    CurvePoint,
     NodeSpec,
-    Report,
     Speedup,
     TrialSpec,
+    WorkerExchange,
     Workload,
     WorkloadError,
 )
@@ -118,7 +118,7 @@ def _distinct(rows: Iterable[TableRow], column: str) -> dict[str, TableRow]:
     return found
 
 
-def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
+def _trial(row: TableRow, reports: Sequence[CurvePoint]) -> TrialSpec:
     return TrialSpec(
         id=TrialId(row.text("trial")),
         submitted_at=row.number("submitted_s", least=0),
@@ -145,7 +145,7 @@ def _trial(row: TableRow, reports: Sequence[Report]) -> TrialSpec:
         parameters=row.parameters(),
         min_workers=row.whole("min_workers", 1, least=1),
         max_workers=row.whole("max_workers", row.whole("min_workers", 1, least=1), least=1),
-        exchange=Exchange(row.number("step_s", 1.0, above=0.0), row.number("exchanged", 0.0, least=0.0)),
+        exchange=WorkerExchange(row.number("step_s", 1.0, above=0.0), row.number("exchanged", 0.0, least=0.0)),
     )
 
 
@@ -194,8 +194,8 @@ def _devices(row: TableRow) -> Devices:
     return Devices.of(counts)
 
 
-def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[Report]]:
-    found: dict[str, list[Report]] = {}
+def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[CurvePoint]]:
+    found: dict[str, list[CurvePoint]] = {}
     for row in read_rows(path, _REPORT_COLUMNS):
         name = row.text("trial")
         if name not in trials:
@@ -208,7 +208,7 @@ def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[Repor
             )
         if work_s > (total := trials[name].number("work_s", above=0)) * (1 + _ROUNDING):
             raise row.problem(column="work_s", expected=f"at most the {total:g} that the trial has in {TRIALS}")
-        reports.append(Report(work_s, row.number("value")))
+        reports.append(CurvePoint(work_s, row.number("value")))
     return found
 
 

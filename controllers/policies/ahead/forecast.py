@@ -7,7 +7,7 @@ from functools import lru_cache
 from operator import truediv
 from typing import Final
 
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 
 Load = tuple[float, float]
 """Work left (as on a single core, in seconds) and the most cores that the trial can use."""
@@ -17,7 +17,7 @@ LINEAR: Final = 0.98
 NOTHING: Final = 1e-9
 """Work below which a trial is done: sums of floats are not exact."""
 EVEN: Final = 1.0
-"""The exponent with which all trials of a node get the same (``allocated``)."""
+"""The exponent with which all trials of a node get the same (``allocate``)."""
 LAST_WEIGHT: Final = 0.3
 """Weight of a node's last completion beside the mean of all, where the way to share is chosen."""
 
@@ -28,7 +28,7 @@ class NodeForecast:
 
     ``completions`` is the sum of their completion times, ``last`` the latest. ``drain`` is what all would take if each
     could use all cores, ``bound`` when the node could be done at the earliest. ``exponent`` says how its cores are best
-    shared (``allocated``).
+    shared (``allocate``).
     """
 
     completions: float = 0.0
@@ -52,7 +52,7 @@ def node_forecast(loads: Iterable[Load], cores: float, power: float) -> NodeFore
 @lru_cache(maxsize=2**14)
 def _node_forecast(queue: tuple[Load, ...], cores: float, power: float) -> NodeForecast:
     exponents = (math.inf,) if power >= LINEAR else (1 / (1 - power), 4.0, 2.0, 1.0)
-    found = [(*_shared(queue, cores, power, exponent), exponent) for exponent in exponents]
+    found = [(*_share(queue, cores, power, exponent), exponent) for exponent in exponents]
     completions, last, exponent = min(found, key=lambda one: one[0] + LAST_WEIGHT * len(queue) * one[1])
     drain = sum([work for work, _ in queue]) / math.pow(cores, power)
     return NodeForecast(completions, last, drain, _bound(queue, cores, cores, power), exponent)
@@ -79,13 +79,13 @@ def _bound(loads: Sequence[Load], capacity: float, largest: float, power: float,
     return max(together, *[work / math.pow(min(most, largest), power) for work, most in loads])
 
 
-def evenly_shared(loads: Iterable[Load], cores: float, power: float) -> tuple[float, float]:
+def share_evenly(loads: Iterable[Load], cores: float, power: float) -> tuple[float, float]:
     """Return the sum of the completion times of ``loads``, and the last, where all get the same part of the cores."""
     queue = sorted(loads)
-    return _shared(queue, cores, power, EVEN) if queue and cores > 0 else (0.0, 0.0)
+    return _share(queue, cores, power, EVEN) if queue and cores > 0 else (0.0, 0.0)
 
 
-def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) -> tuple[float, float]:
+def _share(queue: Sequence[Load], cores: float, power: float, exponent: float) -> tuple[float, float]:
     """Return the sum of the completion times, and the last of them."""
     works, mosts = [work for work, _ in queue], [min(most, cores) for _, most in queue]
     least = min(mosts)
@@ -109,5 +109,5 @@ def _shared(queue: Sequence[Load], cores: float, power: float, exponent: float) 
 @lru_cache(maxsize=2**14)
 def _speeds(mosts: tuple[float, ...], cores: float, power: float, exponent: float) -> tuple[float, Sequence[float]]:
     """Return the largest share of a node's trials, and the speeds of those that have one, who stand first."""
-    shares = allocated(mosts, cores, exponent)
+    shares = allocate(mosts, cores, exponent)
     return max(shares), [math.pow(share, power) for share in shares if share > 0]

@@ -16,7 +16,7 @@ Where each place has many trials, the longest would still all come last, with no
 what was guessed wrong. There a place ends with some of its short ones: of the last few it begins with the longest. The
 mean hardly suffers, as only those few of many end later. Where a place has few, it would suffer much.
 
-The cards are dealt anew in each decision, those that run along with the others. Each of these lies on a place of its
+The cards are dealt again in each decision, those that run along with the others. Each of these lies on a place of its
 own, but on which one is as open as for the rest: so the deal comes out much as it did before.
 """
 
@@ -30,12 +30,12 @@ from typing import Final
 from controllers.core.model import TrialId
 
 LAST: Final = 0.9
-"""Part of the latest end that is guessed from which on a place, with its margin, counts as one of the last."""
+"""A place counts as one of the last if its end, with its margin, comes after this part of the latest guessed end."""
 MARGIN: Final = 2.0
-"""Standard deviations by which what a place has to do may come to more than is guessed: the longest of a hundred trials
-is also one of which the guess was too low. Chosen in simulation on C3, C4 and V1."""
+"""A place may have so many standard deviations more to do than is guessed: the guess of the longest of a hundred trials
+was probably too low. Chosen in simulation on C3, C4 and V1."""
 MANY: Final = 8.0
-"""Trials for each place, those that run or have ended among them, from which on its last ``FEW`` start the longest
+"""With so many trials for each place, those that run or have ended among them, a place's last ``FEW`` start the longest
 first. Chosen in simulation on C3."""
 FEW: Final = 3
 PATIENCE: Final = 4.0
@@ -116,8 +116,8 @@ def starting_order(queues: Sequence[Queue], *, protect_end: bool) -> list[TrialI
     First those that must start now, lest the sweep end later; then by when each is due, which among trials submitted
     together is the shortest first. Where all that ask for the same fit, they come in the order of submission.
 
-    Nobody waits for ever: a trial is only ever behind trials that were submitted before it was due itself. So once it
-    is due it is overtaken by nobody new, and starts at the latest, if it fits, when those before it have.
+    Every trial starts at some time: only trials that were submitted before it was due itself are ahead of it. So once
+    it is due, no new trial overtakes it, and it starts, if it fits, when those before it have started at the latest.
 
     Args:
         queues: All that waits; no trial twice.

@@ -14,7 +14,7 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end, node_forecast
 from controllers.policies.ahead.order import Length, Queue, Waiting, starting_order
 from controllers.policies.ahead.room import Exchange, exchanges, seconds_until_room
-from controllers.policies.ahead.tally import Line, Tally
+from controllers.policies.ahead.tally import NodeLine, Tally
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.most_cores import UNUSED
 from controllers.policies.kit.places import waiting
@@ -29,15 +29,15 @@ WORTH: Final = 2.0
 NEARLY_DONE: Final = 2.0
 """A trial that has less left than this many times what a move costs stays: it would be done before it pays."""
 MOST_SPREAD: Final = 0.6
-"""The spread of a length counts up to here, so that a trial of which hardly anything is known does not outweigh all."""
+"""The spread of a length counts up to here, so that a trial about which little is known does not outweigh all."""
 MUCH_CONTENTION: Final = 0.05
 """Part of its speed that a trial loses to each further one from which on trials wait rather than share a full node."""
 WIDEST: Final = 4.0
-"""A trial counts as this many times as wide as the mean of those that wait at most: so it is not overtaken for ever."""
+"""A trial counts as at most this many times as wide as the mean of those that wait: so others stop overtaking it."""
 MOST_HELPED: Final = 16
 """Trials for which room is made in one decision, so that none takes long: the others come next."""
 LOOKED_AT: Final = 16
-"""Moves that would make room for a trial of which the best is taken."""
+"""Moves that would make room for a trial are looked at up to this number, and the best of them is taken."""
 _LEAVING: Final = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 
@@ -108,12 +108,12 @@ class WorkPlan:
         over, as the trial may be able to use more than is known. A trial that fits nowhere waits on and does not hold
         up a smaller one.
         """
-        lines: dict[RequestShape, Line] = {}
+        lines: dict[RequestShape, NodeLine] = {}
         for name in starting_order(self._queues(), protect_end=self._weights.end > 0):
             trial, one = self._estimates[name].trial, self._estimates[name]
             shape = request_shape(trial)
             if shape not in lines:
-                lines[shape] = Line(self._tally, partial(self._has_room, trial))
+                lines[shape] = NodeLine(self._tally, partial(self._has_room, trial))
             near = lines[shape].first(CONSIDERED)
             if not near:
                 self._unplaced.append(trial)

@@ -18,20 +18,20 @@ from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.ahead.sharing import Sharing
-from controllers.policies.ahead.watchdog import Scene, Watch, Work, watched
+from controllers.policies.ahead.watchdog import Watch, WatchScene, Work, keep_watch
 from controllers.policies.kit.arrivals import arriving_until, with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
-from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.capacity import reconcile
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
 from controllers.policies.kit.work_left import (
     Estimate,
-    Measured,
-    doubted,
-    estimated,
-    measured,
+    SweepMeasurements,
+    doubt,
+    estimate_work,
+    measure_sweep,
     scaling_of,
     work_done,
     work_seen,
@@ -53,7 +53,7 @@ GUESSED: Final = "its length is not known yet: estimated by {}"
 class AheadState:
     """What was measured, where trials were placed that have yet to start, moves, submissions, and the next look."""
 
-    measured: Measured = field(default_factory=Measured)
+    measured: SweepMeasurements = field(default_factory=SweepMeasurements)
     starting: Mapping[TrialId, NodeName] = field(default_factory=dict)
     moves: AskedMoves = field(default_factory=AskedMoves)
     submitted: tuple[float, ...] = ()
@@ -114,7 +114,7 @@ class Ahead(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: AheadState) -> Decision[AheadState]:
         """Measure, place what waits, look for moves where that is due, and share out."""
-        known = measured(snapshot, state.measured)
+        known = measure_sweep(snapshot, state.measured)
         moves = state.moves.answered(snapshot)
         starting = still_starting(snapshot, state.starting)
         submitted = with_submissions(state.submitted, snapshot)
@@ -122,7 +122,7 @@ class Ahead(PolicySettings):
         arriving = snapshot.now < until - CLOCK_SLACK
         scaling = scaling_of(known)
         power = scaling.power
-        estimates = estimated(snapshot, known, power)
+        estimates = estimate_work(snapshot, known, power)
         weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
         shown = with_destinations(snapshot, moves.asked)
         plan = WorkPlan(shown, estimates, starting, weights)
@@ -131,14 +131,14 @@ class Ahead(PolicySettings):
         watch = state.watch
         # Also when a trial has ended: its time counts, and its name is not kept.
         if due or any(job.trial is not None and job.trial not in estimates for job in watch.jobs):
-            watch = self._watched(snapshot, watch, known, estimates, plan, weights)
+            watch = self._keep_watch(snapshot, watch, known, estimates, plan, weights)
         # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
         oldest = self.stale_after * self.interval
         fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
         movable = [t.id for t in snapshot.unended if due and t.id in fresh and moves.allows(t, MOST_MOVES)]
         if watch.fallen_back:
             starting = with_places(starting, placing)
-            doubting = WorkPlan(shown, doubted(estimates), starting, weights)
+            doubting = WorkPlan(shown, doubt(estimates), starting, weights)
             moving = list(doubting.moves_to_idle_nodes(movable))
             untold = [t for t in movable if moves.arrived.get(t, 0) < MOST_TRIES and _untold(known.trials[t])]
             moving += doubting.tries_elsewhere(untold, {name: one.most for name, one in estimates.items()})
@@ -153,7 +153,7 @@ class Ahead(PolicySettings):
             if name in plan.cores and (changed or not fresh.isdisjoint(node.names)):
                 forecast = plan.forecasts[name]
                 resizes += sharing.proposals(node, plan.cores[name], forecast, self.min_change, self.min_cpu)
-        kept, vetoed = reconciled((*placing, *moving, *shrinks_first(resizes, snapshot)), snapshot)
+        kept, vetoed = reconcile((*placing, *moving, *shrinks_first(resizes, snapshot)), snapshot)
         for proposal in kept:
             if isinstance(proposal.action, Migrate):
                 moves = moves.with_asked(estimates[proposal.action.trial].trial, proposal.action.node)
@@ -169,11 +169,11 @@ class Ahead(PolicySettings):
             vetoed,
         )
 
-    def _watched(
+    def _keep_watch(
         self,
         snapshot: Snapshot,
         watch: Watch,
-        known: Measured,
+        known: SweepMeasurements,
         estimates: Mapping[TrialId, Estimate],
         plan: WorkPlan,
         weights: Weights,
@@ -187,9 +187,9 @@ class Ahead(PolicySettings):
                 ages.append(min(snapshot.now - memo.newest.at, self.stale_after * self.interval))
         start = statistics.median(known.starts or (self.move_cost,))
         nodes = plan.nodes_of_trials()
-        return watched(Scene(snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages)), watch)
+        return keep_watch(WatchScene(snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages)), watch)
 
-    def _move_cost(self, known: Measured) -> float:
+    def _move_cost(self, known: SweepMeasurements) -> float:
         """Return the seconds that a move is expected to take.
 
         The sweep's own moves count, and beside them the parameter, or how long its trials take to start if that is
@@ -198,7 +198,9 @@ class Ahead(PolicySettings):
         given = (max(self.move_cost, statistics.median(known.starts or (0.0,))),) * GIVEN_COUNTS
         return statistics.fmean((*given, *known.moves))
 
-    def _wake_at(self, snapshot: Snapshot, known: Measured, due_at: float, arriving_until: float) -> float | None:
+    def _wake_at(
+        self, snapshot: Snapshot, known: SweepMeasurements, due_at: float, arriving_until: float
+    ) -> float | None:
         """Return when time alone changes something: a look is due, no more trials are expected, or a probe is over."""
         live = [known.trials[trial.id] for trial in snapshot.unended if trial.live]
         probes = [memo.running_since + self.probe for memo in live if memo.newest is None]
@@ -206,7 +208,7 @@ class Ahead(PolicySettings):
         return min((due_at, *later)) if live else None
 
     def _sharing(
-        self, now: float, known: Measured, estimates: Mapping[TrialId, Estimate], power: float, end: float
+        self, now: float, known: SweepMeasurements, estimates: Mapping[TrialId, Estimate], power: float, end: float
     ) -> Sharing:
         # One that moved is known by what it told before; it goes ahead until it reports again all the same.
         unheard = {name for name in estimates if known.trials[name].newest is None}

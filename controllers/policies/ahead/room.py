@@ -1,8 +1,8 @@
 """Moves that make room: a small trial goes elsewhere, so that a wide one which fits nowhere can start. Pure.
 
 Where trials ask for unlike room and use all of it, cores stand idle though trials wait: a few on each node, and enough
-on none. Whoever fits starts, so wide trials wait until the small ones are through, and the sweep ends with the wide
-ones alone. One move of a small trial to cores that stand idle elsewhere gives a wide one its place at once.
+on none. Every trial that fits starts, so wide trials wait until the small ones are through, and the sweep ends with the
+wide ones alone. One move of a small trial to cores that stand idle elsewhere gives a wide one its place at once.
 """
 
 import math

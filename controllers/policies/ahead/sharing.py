@@ -9,7 +9,7 @@ from typing import Final
 from controllers.core.actions import Proposal, Resize
 from controllers.core.model import TrialId
 from controllers.policies.ahead.forecast import NodeForecast
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.shares import SharedNode
 from controllers.policies.kit.work_left import Estimate
 
@@ -20,10 +20,10 @@ HEADROOM: Final = 1.1
 MARGIN: Final = 1.02
 """A trial that would end the sweep keeps this many times the speed at which it would end just in time."""
 LEAST_OF_NODE: Final = 0.02
-"""Part of what a node's trials may share by which a request must change at least."""
+"""A request changes by at least this part of what the node's trials may share."""
 
 
-class Standing(IntEnum):
+class LinePosition(IntEnum):
     """Who comes first in a node's line.
 
     A new trial is awaited: its first report tells how much work it is. A silent one has not reported for so long that
@@ -72,7 +72,7 @@ class Sharing:
                 found.append(Proposal(Resize(name, cpu), self._reason(name, line)))
         return found
 
-    def line(self, names: Sequence[TrialId], cores: float, forecast: NodeForecast) -> dict[TrialId, Standing]:
+    def line(self, names: Sequence[TrialId], cores: float, forecast: NodeForecast) -> dict[TrialId, LinePosition]:
         """Return where the trials of a node stand, the first in line first.
 
         First those whose report is awaited, in the order of submission; then by work left, least first; last those
@@ -81,19 +81,21 @@ class Sharing:
         late = forecast.last > LATE * self.end
         standings = {name: self._standing(name, cores, late=late) for name in names}
 
-        def rank(name: TrialId) -> tuple[Standing, float, TrialId]:
+        def rank(name: TrialId) -> tuple[LinePosition, float, TrialId]:
             one = self.estimates[name]
-            return standings[name], one.trial.submitted_at if standings[name] is Standing.NEW else one.work, name
+            return standings[name], one.trial.submitted_at if standings[name] is LinePosition.NEW else one.work, name
 
         return {name: standings[name] for name in sorted(names, key=rank)}
 
-    def shares(self, line: Mapping[TrialId, Standing], cores: float, forecast: NodeForecast) -> dict[TrialId, float]:
+    def shares(
+        self, line: Mapping[TrialId, LinePosition], cores: float, forecast: NodeForecast
+    ) -> dict[TrialId, float]:
         """Return the cores of each trial of a node; together about all that there are."""
         if self.even:
             return dict.fromkeys(line, cores / len(line))
         mosts = {name: HEADROOM * min(self.estimates[name].worth_offering, cores) for name in line}
         even = cores / len(line)
-        shares = {name: even if line[name] is Standing.SILENT else self.floor * even for name in line}
+        shares = {name: even if line[name] is LinePosition.SILENT else self.floor * even for name in line}
         left = cores - sum(shares.values())
 
         def give(name: TrialId, most: float) -> None:
@@ -103,40 +105,40 @@ class Sharing:
             left -= more
 
         for name, standing in reversed(list(line.items())):  # the longest first: with it, the sweep ends
-            if standing is Standing.ENDS_LAST:
-                give(name, min(mosts[name], self._needed(name)))
+            if standing is LinePosition.ENDS_LAST:
+                give(name, min(mosts[name], self._cores_needed(name)))
         for name, standing in line.items():
-            if standing is Standing.NEW:
+            if standing is LinePosition.NEW:
                 give(name, mosts[name])
-        in_line = [name for name, standing in line.items() if standing is Standing.IN_LINE]
+        in_line = [name for name, standing in line.items() if standing is LinePosition.IN_LINE]
         room = [max(0.0, mosts[name] - shares[name]) for name in in_line]
-        for name, more in zip(in_line, allocated(room, max(0.0, left), forecast.exponent), strict=True):
+        for name, more in zip(in_line, allocate(room, max(0.0, left), forecast.exponent), strict=True):
             give(name, shares[name] + more)
         for name in line:
             give(name, mosts[name])  # what those before them cannot use
         return shares
 
-    def _needed(self, name: TrialId) -> float:
+    def _cores_needed(self, name: TrialId) -> float:
         """Return the cores with which the trial ends just when the sweep can end at the earliest."""
         return math.pow(MARGIN * self.estimates[name].work / self.end, 1 / self.power)
 
-    def _standing(self, name: TrialId, cores: float, *, late: bool) -> Standing:
+    def _standing(self, name: TrialId, cores: float, *, late: bool) -> LinePosition:
         one = self.estimates[name]
         if name in self.new:
-            return Standing.NEW
+            return LinePosition.NEW
         if name in self.silent:
-            return Standing.SILENT
+            return LinePosition.SILENT
         alone = one.work / min(one.most, cores) ** self.power
         last = late and one.dependable and alone >= self.critical * self.end
-        return Standing.ENDS_LAST if last else Standing.IN_LINE
+        return LinePosition.ENDS_LAST if last else LinePosition.IN_LINE
 
-    def _reason(self, name: TrialId, line: Mapping[TrialId, Standing]) -> str:
+    def _reason(self, name: TrialId, line: Mapping[TrialId, LinePosition]) -> str:
         if self.even:
             return "sharing evenly: behind what the default scheduler would have come to"
         why = {
-            Standing.NEW: "its first report is awaited",
-            Standing.IN_LINE: f"{self.estimates[name].work:.0f} core seconds are left",
-            Standing.ENDS_LAST: "it keeps what it needs, as the sweep ends with it",
-            Standing.SILENT: "it does not report",
+            LinePosition.NEW: "its first report is awaited",
+            LinePosition.IN_LINE: f"{self.estimates[name].work:.0f} core seconds are left",
+            LinePosition.ENDS_LAST: "it keeps what it needs, as the sweep ends with it",
+            LinePosition.SILENT: "it does not report",
         }[line[name]]
         return f"sharing: number {list(line).index(name) + 1} of {len(line)}, {why}"

@@ -14,7 +14,7 @@ BITS: Final = 64
 """Sums count units of 2 ** -64 of a second (or of its fourth power): as whole numbers they depend on no order."""
 
 Key = tuple[float, int, float, NodeName]
-"""A node's drain, the number of its trials, its cores below 0, and its name: who comes first has room soonest."""
+"""A node's drain, the number of its trials, minus its cores, and its name: the least key has room soonest."""
 
 
 class Tally:
@@ -98,7 +98,7 @@ class Tally:
         return [node for _, _, node in islice(latest, count)]
 
 
-class Line:
+class NodeLine:
     """The nodes that suit some of the trials that are to be placed, those of each size first that have room soonest.
 
     Where a trial may use many cores, one of the large nodes can be best though small ones stand idle, and the other way

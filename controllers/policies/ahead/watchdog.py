@@ -18,28 +18,28 @@ from itertools import chain
 from typing import Final
 
 from controllers.core.model import Direction, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, evenly_shared, node_forecast
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.ahead.forecast import EVEN, Load, earliest_end, node_forecast, share_evenly
+from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.places import roomiest_nodes
 
 TOLERATED: Final = 0.05
-"""Part of the time since the sweep began by which ahead may be later: the estimates are no better."""
+"""``ahead`` may be late by this part of the time since the sweep began: the estimates are no better."""
 MOVES_TOLERATED: Final = 2.0
-"""Moves by which it may be later beside that."""
+"""It may also be late by what so many moves take."""
 CALM_S: Final = 60.0
-"""Seconds for which it may fall no further behind before it trusts its beliefs again, at first."""
+"""It trusts its beliefs again once it has fallen no further behind for so many seconds, at first."""
 MOST_CALM_S: Final = 3840.0
-"""The same at most: it doubles each time."""
+"""``CALM_S`` doubles each time up to this."""
 KEPT_ENDED: Final = 200
-"""Trials that have ended, and would not have, of which the state tells at most."""
+"""The state keeps at most this many trials that have ended, and would not have ended by default."""
 NOTHING: Final = 1e-6
-"""Part of its work below which a trial is done: sums of floats are not exact."""
+"""A trial with less than this part of its work left is done: sums of floats are not exact."""
 STILL: Final = 0.1
-"""Part of the seconds that passed by which it may have fallen further behind and still counts as holding its own."""
+"""It holds its own if it has fallen further behind by at most this part of the seconds that passed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrialByDefault:
     """A trial as it would be by now under the default scheduler.
 
     ``trial`` is None once it has really ended. It asks for ``cpu`` cores and ``memory`` bytes. ``whole`` is its work,
@@ -85,7 +85,7 @@ class Watch:
     """
 
     at: float = 0.0
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[TrialByDefault, ...] = ()
     over: int = 0
     later_s: float = 0.0
     began: float | None = None
@@ -114,7 +114,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class WatchScene:
     """What a look goes by.
 
     ``work`` is that of each trial that has not ended, ``at_node`` the node where it is, or is on its way to. A trial
@@ -135,33 +135,33 @@ class Scene:
         return {node.name: node.supplied for node in self.snapshot.nodes if node.ready and node.supplied > 0}
 
 
-def watched(scene: Scene, before: Watch) -> Watch:
+def keep_watch(scene: WatchScene, before: Watch) -> Watch:
     """Return what is known after a look. Gangs and trials that hold devices are not watched, nor those beside them."""
     snapshot = scene.snapshot
     if any(trial.gang or trial.devices.counts for trial in snapshot.unended):
         return Watch(snapshot.now)
-    jobs = _with_places(_advanced(_as_known_now(scene, before.jobs), scene, before.at), scene)
+    jobs = _with_places(_advance(_as_known_now(scene, before.jobs), scene, before.at), scene)
     began = min((job.submitted_s for job in jobs), default=None) if before.began is None else before.began
     watch = _without_over(replace(before, at=snapshot.now, jobs=tuple(jobs), began=began))
     if _clear(jobs, scene):
-        return _judged(watch, _gap(watch, scene), scene)
+        return _judge(watch, _gap(watch, scene), scene)
     calm = watch.fallen_back_at is not None and watch.at - watch.fallen_back_at >= watch.calm_s
     return replace(watch, fallen_back_at=None) if calm else watch
 
 
-def _clear(jobs: Sequence[Job], scene: Scene) -> bool:
+def _clear(jobs: Sequence[TrialByDefault], scene: WatchScene) -> bool:
     """Whether enough is known: no trial waits, here or there, and each that runs has told what work it has left."""
     waits = any(job.node is None for job in jobs)
     return not waits and all(work.known and name in scene.at_node for name, work in scene.work.items())
 
 
-def _as_known_now(scene: Scene, before: Sequence[Job]) -> list[Job]:
+def _as_known_now(scene: WatchScene, before: Sequence[TrialByDefault]) -> list[TrialByDefault]:
     """Return the jobs of the trials there are, with their work as it is known by now."""
-    snapshot, found = scene.snapshot, list[Job]()
+    snapshot, found = scene.snapshot, list[TrialByDefault]()
     named = {job.trial: job for job in before if job.trial is not None}
     for name, work in scene.work.items():
         trial = snapshot.named[name]
-        job = named.get(name) or Job(name, trial.submitted_at, trial.base_cpu, trial.memory)
+        job = named.get(name) or TrialByDefault(name, trial.submitted_at, trial.base_cpu, trial.memory)
         job = replace(job, whole=work.done + work.left, most=work.most)
         over = job.left <= NOTHING * job.whole  # it would have ended with the work that was guessed before
         found.append(job if over else replace(job, ended_s=None))
@@ -174,7 +174,7 @@ def _as_known_now(scene: Scene, before: Sequence[Job]) -> list[Job]:
     return found
 
 
-def _advanced(jobs: Sequence[Job], scene: Scene, since: float) -> list[Job]:
+def _advance(jobs: Sequence[TrialByDefault], scene: WatchScene, since: float) -> list[TrialByDefault]:
     """Return ``jobs`` after the seconds from ``since`` to now."""
     found, cores = list(jobs), scene.cores
     by_node: dict[NodeName, list[int]] = {}
@@ -186,7 +186,7 @@ def _advanced(jobs: Sequence[Job], scene: Scene, since: float) -> list[Job]:
         while at < now:
             training = [place for place in places if found[place].ended_s is None and found[place].from_s <= at]
             starts = [found[place].from_s - at for place in places if at < found[place].from_s < now]
-            shares = allocated([found[place].most for place in training], cores[node], EVEN)
+            shares = allocate([found[place].most for place in training], cores[node], EVEN)
             speeds = {place: math.pow(share, scene.power) for place, share in zip(training, shares, strict=True)}
             needed = {place: found[place].left / speed for place, speed in speeds.items() if speed > 0}
             step = min((now - at, *starts, *needed.values()))
@@ -199,7 +199,7 @@ def _advanced(jobs: Sequence[Job], scene: Scene, since: float) -> list[Job]:
     return found
 
 
-def _with_places(jobs: list[Job], scene: Scene) -> list[Job]:
+def _with_places(jobs: list[TrialByDefault], scene: WatchScene) -> list[TrialByDefault]:
     """Return ``jobs`` with a node for each that waits and has room, as the default scheduler gives it."""
     snapshot = scene.snapshot
     if all(job.node is not None for job in jobs):
@@ -215,7 +215,7 @@ def _with_places(jobs: list[Job], scene: Scene) -> list[Job]:
     ]
 
 
-def _under_default(place: int, job: Job, snapshot: Snapshot) -> Trial:
+def _under_default(place: int, job: TrialByDefault, snapshot: Snapshot) -> Trial:
     phase, nodes = (Phase.PENDING, ()) if job.node is None else (Phase.RUNNING, (job.node,))
     known = None if job.trial is None else snapshot.named[job.trial]
     return Trial(
@@ -238,7 +238,7 @@ def _without_over(watch: Watch) -> Watch:
     Where the default scheduler is far behind, those that ended first are taken to end by now, so that their number
     stays bounded.
     """
-    now, left = watch.at, list[Job]()
+    now, left = watch.at, list[TrialByDefault]()
     ended = [job for job in watch.jobs if job.really_ended_s is not None]
     surplus = {id(job) for job in ended[: max(0, len(ended) - KEPT_ENDED)]}
     over, later = watch.over, watch.later_s
@@ -251,7 +251,7 @@ def _without_over(watch: Watch) -> Watch:
     return replace(watch, jobs=tuple(left), over=over, later_s=later)
 
 
-def _gap(watch: Watch, scene: Scene) -> Gap:
+def _gap(watch: Watch, scene: WatchScene) -> Gap:
     """Return by how much the sweep is later than it would be, even where ahead does the best from here on."""
     now, cores = watch.at, scene.cores
     theirs: dict[NodeName, list[Load]] = {node: [] for node in cores}
@@ -265,7 +265,7 @@ def _gap(watch: Watch, scene: Scene) -> Gap:
             theirs[job.node].append((job.left + max(0.0, job.from_s - now), job.most))
         if job.trial is not None and (node := scene.at_node[job.trial]) in ours:
             ours[node].append((scene.work[job.trial].left, scene.work[job.trial].most))
-    evenly = [evenly_shared(loads, cores[node], scene.power) for node, loads in theirs.items()]
+    evenly = [share_evenly(loads, cores[node], scene.power) for node, loads in theirs.items()]
     later += sum(node_forecast(loads, cores[node], scene.power).completions for node, loads in ours.items())
     later -= sum(completions for completions, _ in evenly)
     end = earliest_end(chain.from_iterable(ours.values()), cores.values(), scene.power)
@@ -273,7 +273,7 @@ def _gap(watch: Watch, scene: Scene) -> Gap:
     return Gap(end - max((last for _, last in evenly), default=0.0), later / count)
 
 
-def _judged(watch: Watch, gap: Gap, scene: Scene) -> Watch:
+def _judge(watch: Watch, gap: Gap, scene: WatchScene) -> Watch:
     """Return ``watch`` with what follows from being behind by ``gap``."""
     now, slack = watch.at, MOVES_TOLERATED * scene.move_s + scene.age_s
     limit = TOLERATED * max(0.0, now - (watch.began or 0.0)) + slack

@@ -70,7 +70,7 @@ class LongestRemaining(Clairvoyant):
         return Decision(state, proposals, wake_at=snapshot.now + self.interval if live else None)
 
 
-def informed(
+def inform(
     policy: Policy[Any], work: Mapping[TrialId, float], steps: Mapping[TrialId, int] | None = None
 ) -> Policy[Any]:
     """Return ``policy`` with every clairvoyant part of it told the ``work`` (lone seconds) of each trial.
@@ -85,6 +85,6 @@ def informed(
     return with_parts(policy, told)
 
 
-def uninformed(policy: Policy[Any]) -> list[str]:
+def uninformed_parts(policy: Policy[Any]) -> list[str]:
     """Return the names of those parts of ``policy`` that would have to know each trial's work and do not."""
     return [part.name for part in parts(policy) if isinstance(part, Clairvoyant) and not part.work]

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 from controllers.core.actions import Action, Decision, Place, Proposal, Resize
 from controllers.core.model import Snapshot, Trial
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.places import admitted, by_deadline
+from controllers.policies.kit.places import admit_trials, by_deadline
 from controllers.policies.kit.settings import NoState, Stateless
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
 
 NEXT_IN_LINE = 0.01
-"""Share of each trial as a part of the one before it: near enough to nothing, and nobody stands still for ever."""
+"""Share of each trial as a part of the one before it: near enough to nothing, yet no trial stands still."""
 MIN_CPU = 0.01
 MIN_CHANGE = 0.05
 Rank = Callable[[Trial], Any]
@@ -78,5 +78,5 @@ class Edf(Stateless):
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         """Place the trials that wait where there is room."""
         capacity = Capacity.of(snapshot)
-        places = admitted(snapshot, capacity, by_deadline, lambda _: "its deadline is the earliest that fits")
+        places = admit_trials(snapshot, capacity, by_deadline, lambda _: "its deadline is the earliest that fits")
         return Decision(state, tuple(places))

@@ -11,7 +11,7 @@ from controllers.policies.kit.paces import Pace
 _MINUTE: Final = 60
 _COARSE_S: Final = 10
 _COARSE_FROM: Final = 2
-"""Minutes from which a duration is told in minutes, and hours from which in hours."""
+"""A duration of so many minutes is told in minutes, one of so many hours in hours."""
 _YEARS_S: Final = 2 * 365 * 24 * 3600
 """Nobody trains for longer: such a duration comes of odd reports or deadlines, and may be infinite."""
 _UNTOLD: Final = (
@@ -31,7 +31,7 @@ class Prospect(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class TrialOutlook:
     """A trial, its pace, and what follows from them.
 
     ``need`` is the fewest cores that keep the deadline with the margin, or as near to that as there are cores;
@@ -64,7 +64,9 @@ class Forecast:
         return (self.steps / rate if rate > 0 else math.inf) - self.left
 
 
-def forecast(trial: Trial, pace: Pace, progress: Progress | None, now: float, room: float, margin: float) -> Forecast:
+def forecast(
+    trial: Trial, pace: Pace, progress: Progress | None, now: float, room: float, margin: float
+) -> TrialOutlook:
     """Return what becomes of the deadline of a running trial.
 
     Args:
@@ -77,25 +79,25 @@ def forecast(trial: Trial, pace: Pace, progress: Progress | None, now: float, ro
     """
     deadline = trial.goals.deadline_at
     if deadline is None:
-        return Forecast(trial, Prospect.FREE, pace)
+        return TrialOutlook(trial, Prospect.FREE, pace)
     left = deadline - now
     if progress is None:
         stale = trial.progress is not None
-        return Forecast(trial, Prospect.STALE if stale else Prospect.UNKNOWN, pace, left=left)
+        return TrialOutlook(trial, Prospect.STALE if stale else Prospect.UNKNOWN, pace, left=left)
     if not pace.measured or progress.steps_total is None:
-        return Forecast(trial, Prospect.UNKNOWN, pace, left=left)
+        return TrialOutlook(trial, Prospect.UNKNOWN, pace, left=left)
     steps = max(0, progress.steps_total - progress.step)
     most = room if pace.most is None else min(room, pace.most)
     top = pace.rate(most)
     fastest = steps / top if top > 0 else math.inf
     if fastest > left:
-        return Forecast(trial, Prospect.OUT_OF_REACH, pace, most, left, steps, fastest)
+        return TrialOutlook(trial, Prospect.OUT_OF_REACH, pace, most, left, steps, fastest)
     aim = left - margin * (deadline - trial.submitted_at)
     need = pace.cores_for(steps / aim) if aim > 0 else most
-    return Forecast(trial, Prospect.WITHIN_REACH, pace, min(need, most), left, steps, fastest)
+    return TrialOutlook(trial, Prospect.WITHIN_REACH, pace, min(need, most), left, steps, fastest)
 
 
-def outlook(one: Forecast, share: float, *, given_up: bool) -> str:
+def outlook(one: TrialOutlook, share: float, *, given_up: bool) -> str:
     """Return what is foreseen of a running trial; empty once its deadline has passed or while it is kept, it seems.
 
     Args:
@@ -124,7 +126,7 @@ def waiting(trial: Trial) -> str:
     return "waits for room" if trial.gated and trial.goals.deadline_at is not None else ""
 
 
-def share_reason(one: Forecast, *, given_up: bool) -> str:
+def share_reason(one: TrialOutlook, *, given_up: bool) -> str:
     """Return why a trial gets the share it gets."""
     match one.prospect:
         case Prospect.WITHIN_REACH if not given_up:

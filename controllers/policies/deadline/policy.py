@@ -1,7 +1,7 @@
 """Deadlines: the smallest share that keeps each, and early word of those that can't be kept.
 
 After "A QoS-oriented Scheduling and Autoscaling Framework for Deep Learning" (deadlines in place of resource requests,
-training time predicted, resources scaled to it), of which only the abstract is public: the algorithm is ours.
+training time predicted, resources scaled to it). Only its abstract is public: the algorithm is ours.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,12 +15,12 @@ from controllers.core.actions import Action, Assessment, Decision, Migrate, Plac
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
-from controllers.policies.deadline.forecast import Forecast, Prospect, forecast, outlook, share_reason, waiting
+from controllers.policies.deadline.forecast import Prospect, TrialOutlook, forecast, outlook, share_reason, waiting
 from controllers.policies.deadline.sharing import CoreSplit, Floors, rescues, split, to_idle_nodes
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.paces import Pace, StepMemo, paced, timed
-from controllers.policies.kit.places import admitted, by_deadline, placed
+from controllers.policies.kit.paces import Pace, StepMemo, time_steps, update_pace
+from controllers.policies.kit.places import admit_trials, by_deadline, nodes_placed_on
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings
 from controllers.policies.kit.shares import SharedNode, shrinks_first
 
@@ -48,11 +48,11 @@ class _NodePlan:
 
     node: SharedNode
     cores: float
-    forecasts: Sequence[Forecast]
+    forecasts: Sequence[TrialOutlook]
     split: CoreSplit
     spare: float
 
-    def missing(self, moves: AskedMoves) -> list[Forecast]:
+    def missing(self, moves: AskedMoves) -> list[TrialOutlook]:
         """Return the trials that won't keep their deadlines here, of those that may move."""
         return [
             one
@@ -66,7 +66,7 @@ class Deadline(PolicySettings):
     """Keeps as many deadlines as it can.
 
     Shares are requests, so what a node has to spare goes to its trials in proportion to them by itself: all get the
-    same part of what they need on top. Requests stay as small as deadlines allow, and whoever comes finds room.
+    same part of what they need on top. Requests stay as small as deadlines allow, and trials that come find room.
     """
 
     name: ClassVar[str] = "deadline"
@@ -111,7 +111,7 @@ class Deadline(PolicySettings):
         return DeadlineState()
 
     def decide(self, snapshot: Snapshot, state: DeadlineState) -> Decision[DeadlineState]:
-        """Split every node anew, move whom that helps, and let in whom there is room for."""
+        """Split every node again, move the trials that this helps, and let those in that have room."""
         moves = state.moves.answered(snapshot)
         snapshot = with_destinations(snapshot, moves.asked)
         standing = {trial.id: f"{trial.phase} {','.join(trial.nodes)}" for trial in snapshot.unended}
@@ -124,7 +124,7 @@ class Deadline(PolicySettings):
                 assessments=_assessments(snapshot, plans.values(), ()),
             )
         due_at = snapshot.now + self.interval if due else state.due_at
-        steps, paces = self._measured(snapshot, state) if due else (state.steps, state.paces)
+        steps, paces = self._measure(snapshot, state) if due else (state.steps, state.paces)
         plans = self._plans(snapshot, paces)
         proposals = tuple(self._proposals(snapshot, plans, moves))
         trials = {trial.id: trial for trial in snapshot.unended}
@@ -144,14 +144,14 @@ class Deadline(PolicySettings):
             assessments=_assessments(snapshot, plans.values(), proposals),
         )
 
-    def _measured(
+    def _measure(
         self, snapshot: Snapshot, state: DeadlineState
     ) -> tuple[Mapping[TrialId, StepMemo], Mapping[TrialId, Pace]]:
         """Return steps and paces after a look at the newest reports."""
-        steps = timed(snapshot, state.steps, self.stale_after * self.interval)
+        steps = time_steps(snapshot, state.steps, self.stale_after * self.interval)
         trials = {trial.id: trial for trial in snapshot.unended}
         paces = {
-            name: paced(trials[name], state.paces.get(name, Pace()), state.steps.get(name, StepMemo()), memo)
+            name: update_pace(trials[name], state.paces.get(name, Pace()), state.steps.get(name, StepMemo()), memo)
             for name, memo in steps.items()
             if trials[name].workers == 1
         }
@@ -170,7 +170,7 @@ class Deadline(PolicySettings):
             node = capacity.nodes[name]
             budget = max(0.0, node.cpu - others)
             cores = budget * node.supplied / node.cpu if node.cpu > 0 else 0.0
-            forecasts: list[Forecast] = []
+            forecasts: list[TrialOutlook] = []
             for trial in trials:
                 progress = usable(trial.progress, snapshot.now, self.stale_after * self.interval)
                 pace = paces.get(trial.id, Pace())
@@ -201,7 +201,7 @@ class Deadline(PolicySettings):
         going = [one for one in missing if one.trial.id in rescued]
         for move, reason in chain(rescues(going, capacity, spare, self.move_cost), spread):
             yield Proposal(move, reason)
-        yield from admitted(
+        yield from admit_trials(
             snapshot,
             capacity,
             by_deadline,
@@ -223,7 +223,7 @@ class Deadline(PolicySettings):
 def _assessments(
     snapshot: Snapshot, plans: Iterable[_NodePlan], proposals: Iterable[Proposal]
 ) -> dict[TrialId, Assessment]:
-    starting = placed(proposals)
+    starting = nodes_placed_on(proposals)
     told = {
         trial.id: "" if trial.id in starting else waiting(trial)
         for trial in snapshot.unended

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controllers.core.actions import Migrate
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.policies.deadline.forecast import Forecast, Prospect, about
+from controllers.policies.deadline.forecast import Prospect, TrialOutlook, about
 from controllers.policies.kit.capacity import Capacity
 
 
@@ -33,7 +33,7 @@ class Floors:
         return max(self.floor * trial.base_cpu, self.min_cpu)
 
 
-def split(forecasts: Sequence[Forecast], cores: float, floors: Floors) -> CoreSplit:
+def split(forecasts: Sequence[TrialOutlook], cores: float, floors: Floors) -> CoreSplit:
     """Return the shares of a node's trials, which sum to ``cores`` at most where the floors do.
 
     Everybody keeps the floor, and what can't be decided on keeps what it has. Then those that can be kept together
@@ -44,7 +44,7 @@ def split(forecasts: Sequence[Forecast], cores: float, floors: Floors) -> CoreSp
     }
     left = cores - sum(shares.values())
 
-    def give(one: Forecast, want: float) -> None:
+    def give(one: TrialOutlook, want: float) -> None:
         nonlocal left
         more = min(max(0.0, want - shares[one.trial.id]), max(0.0, left))
         shares[one.trial.id] += more
@@ -64,14 +64,14 @@ def split(forecasts: Sequence[Forecast], cores: float, floors: Floors) -> CoreSp
     return CoreSplit(shares, frozenset(one.trial.id for one in hopeful) - {one.trial.id for one in kept})
 
 
-def together(hopeful: Sequence[Forecast], cores: float) -> list[Forecast]:
+def together(hopeful: Sequence[TrialOutlook], cores: float) -> list[TrialOutlook]:
     """Return the most trials that can all keep their deadlines on ``cores`` cores.
 
     In the order of deadlines, all that is due by each must be done by then; where it can't be, the trial with the
     greatest demand so far is given up (Moore, Management Science 15(1), 1968: the fewest late jobs on one machine;
     exact where every trial can use all cores, else an approximation).
     """
-    kept: list[Forecast] = []
+    kept: list[TrialOutlook] = []
     demand = 0.0
     for one in sorted(hopeful, key=lambda one: (one.left, one.trial.id)):
         kept.append(one)
@@ -84,7 +84,7 @@ def together(hopeful: Sequence[Forecast], cores: float) -> list[Forecast]:
 
 
 def rescues(
-    missing: Iterable[Forecast], capacity: Capacity, spare: Mapping[NodeName, float], cost: float
+    missing: Iterable[TrialOutlook], capacity: Capacity, spare: Mapping[NodeName, float], cost: float
 ) -> Iterator[tuple[Migrate, str]]:
     """Yield moves that keep a deadline although they cost time, each with its reason, the earliest deadline first.
 
@@ -112,7 +112,7 @@ def rescues(
 
 
 def to_idle_nodes(
-    crowded: Sequence[Sequence[Forecast]], snapshot: Snapshot, capacity: Capacity, cost: float
+    crowded: Sequence[Sequence[TrialOutlook]], snapshot: Snapshot, capacity: Capacity, cost: float
 ) -> Iterator[tuple[Migrate, str]]:
     """Yield moves of late trials to nodes that nobody needs, each with its reason; none while any trial is to start.
 
@@ -141,5 +141,5 @@ def to_idle_nodes(
                 break
 
 
-def _urgency(one: Forecast) -> tuple[float, float, str]:
+def _urgency(one: TrialOutlook) -> tuple[float, float, str]:
     return one.left, one.trial.submitted_at, one.trial.id

@@ -15,7 +15,7 @@ from pydantic import Field
 from controllers.core.actions import Action, Decision, Migrate, Place, Proposal
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
-from controllers.policies.dragon.scaling import Room, grown, near, room_for
+from controllers.policies.dragon.scaling import StartingRoom, grown, near, room_for
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.places import waiting
 from controllers.policies.kit.settings import PolicySettings
@@ -221,7 +221,7 @@ def _begun(snapshot: Snapshot, before: Mapping[TrialId, Begun]) -> dict[TrialId,
     return found
 
 
-def _shrinks(head: Trial, room: Room) -> Iterator[Proposal]:
+def _shrinks(head: Trial, room: StartingRoom) -> Iterator[Proposal]:
     for name, nodes in sorted(room.kept.items()):
         reason = (
             f"shrinking: {head.id} starves, and starts with {len(room.nodes)} workers where this keeps {len(nodes)}"

@@ -11,14 +11,14 @@ MOST_SHRUNK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class StartingRoom:
     """Where a gang can start with as few workers as it may have, and the nodes that others keep for that."""
 
     nodes: tuple[NodeName, ...]
     kept: Mapping[TrialId, tuple[NodeName, ...]]
 
 
-def room_for(trial: Trial, running: Iterable[Trial], capacity: Capacity) -> Room | None:
+def room_for(trial: Trial, running: Iterable[Trial], capacity: Capacity) -> StartingRoom | None:
     """Return how ``trial`` can start with its least workers once some of ``running`` have shrunk; None where it can't.
 
     Workers go one by one from the gang that has the most above its minimum, first those away from the node with most
@@ -50,13 +50,13 @@ def room_for(trial: Trial, running: Iterable[Trial], capacity: Capacity) -> Room
             else:
                 room.release(one, gone)
     shrunk = {one.id: tuple(kept[one.id]) for one in spare if len(kept[one.id]) < len(one.nodes)}
-    return Room(found, shrunk)
+    return StartingRoom(found, shrunk)
 
 
 def grown(trial: Trial, capacity: Capacity) -> tuple[NodeName, ...]:
     """Return the nodes of a gang that has grown by as many workers as one more node holds; empty where it can't.
 
-    Its next attempt starts anew in any case, so it may go where all its workers are nearer each other.
+    Its workers all start again in any case, so it may go where they are nearer each other.
     """
     nodes = near(trial, trial.max_workers, len(trial.nodes) + 1, capacity)
     return nodes if len(set(nodes)) <= len(set(trial.nodes)) + 1 else ()

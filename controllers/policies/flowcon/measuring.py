@@ -15,7 +15,7 @@ from controllers.core.progress import (
     growth_efficiency,
     is_stale,
     mark,
-    recategorised,
+    recategorise,
     reported_since,
     usable,
 )
@@ -69,7 +69,7 @@ class FlowConState:
 _UNKNOWN: Final = FlowConMemo()
 
 
-def recalled(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, FlowConMemo]:
+def recall(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, FlowConMemo]:
     """Return the memos to go on with: of every live trial, and of those that were live and have not ended."""
     return {
         trial.id: state.trials.get(trial.id, _UNKNOWN)
@@ -78,7 +78,7 @@ def recalled(snapshot: Snapshot, state: FlowConState) -> dict[TrialId, FlowConMe
     }
 
 
-def measured(trial: Trial, memo: FlowConMemo, threshold: Threshold, now: float) -> FlowConMemo:
+def measure(trial: Trial, memo: FlowConMemo, threshold: Threshold, now: float) -> FlowConMemo:
     """Return the memo after a look at the trial's newest report (Algorithm 1, lines 2-13).
 
     Without a new, usable report, or where the CPU it used is unknown or near 0, its list stays. Alpha is a share of the
@@ -98,5 +98,5 @@ def measured(trial: Trial, memo: FlowConMemo, threshold: Threshold, now: float) 
         return memo
     peak = max(memo.peak, efficiency)
     fast = efficiency > 0 and efficiency >= threshold.alpha * peak
-    category = recategorised(memo.category, fast=fast, slowing=True)
+    category = recategorise(memo.category, fast=fast, slowing=True)
     return replace(memo, category=category, mark=mark(progress), growth=gain, efficiency=efficiency, peak=peak)

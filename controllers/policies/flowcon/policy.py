@@ -14,7 +14,7 @@ from pydantic import Field
 from controllers.core.actions import Action, Decision, Proposal, Resize
 from controllers.core.model import Category, NodeName, Snapshot, TrialId
 from controllers.core.progress import Normalise
-from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState, NodeMemo, measured, recalled
+from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState, NodeMemo, measure, recall
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter, Threshold
 from controllers.policies.kit.shares import SharedNode, shared_node, sharers, shrinks_first
@@ -24,7 +24,7 @@ BACK_OFF_CAP = 8
 
 
 class FlowConRule(PolicySettings):
-    """Splits what a node's trials asked for anew: the sum of their requests stays as it was.
+    """Splits again what a node's trials asked for: the sum of their requests stays as it was.
 
     The lists New, Watching and Completing are the categories. A trial that comes from another node keeps
     its list: its training goes on. Trials with workers on several nodes keep what they have.
@@ -44,7 +44,7 @@ class FlowConRule(PolicySettings):
 
     def share(self, snapshot: Snapshot, state: FlowConState) -> Decision[FlowConState]:
         """Run on every node that is due, or whose trials have changed."""
-        trials, capacity = recalled(snapshot, state), Capacity.of(snapshot)
+        trials, capacity = recall(snapshot, state), Capacity.of(snapshot)
         nodes: dict[NodeName, NodeMemo] = {}
         proposals: list[Proposal] = []
         for name, members in sharers(snapshot).items():
@@ -78,7 +78,7 @@ class FlowConRule(PolicySettings):
         threshold = Threshold(self.alpha, self.normalise, self.stale_after * self.interval)
         before = {trial.id: trials[trial.id] for trial in place.members}
         for trial in place.members:
-            trials[trial.id] = measured(trial, before[trial.id], threshold, now)
+            trials[trial.id] = measure(trial, before[trial.id], threshold, now)
         return any(trials[name].mark != memo.mark and memo.mark is not None for name, memo in before.items())
 
     def _share_out(self, place: SharedNode, trials: dict[TrialId, FlowConMemo]) -> list[Proposal]:

@@ -21,7 +21,7 @@ MOST_PLACED: Final = 400
 
 
 def starting_order(snapshot: Snapshot, estimates: Mapping[TrialId, Estimate], most_cores: float) -> list[Trial]:
-    """Return the trials that wait, the shorter of two that were submitted together first, and nobody for ever last."""
+    """Return the trials that wait: of two that were submitted together the shorter first, and no trial always last."""
 
     def due(trial: Trial) -> tuple[float, float, TrialId]:
         one = estimates[trial.id]
@@ -30,7 +30,7 @@ def starting_order(snapshot: Snapshot, estimates: Mapping[TrialId, Estimate], mo
     return sorted(waiting(snapshot), key=due)
 
 
-def untrained_for(trial: Trial) -> str:
+def why_untrained(trial: Trial) -> str:
     """Return why the network knows nothing of such a trial; empty where it does."""
     if trial.gang:
         return "it is a gang, and kais was trained on trials of one worker"
@@ -53,7 +53,7 @@ def places(waiting_trials: list[Trial], embedding: Embedding, trained: Trained, 
         if not roomy.any():
             continue
         pairs = scene.pair_rows(number)
-        why = odd or untrained_for(trial) or strange(trained, "trial", embedding.trial_rows[number][None])
+        why = odd or why_untrained(trial) or strange(trained, "trial", embedding.trial_rows[number][None])
         why = why or strange(trained, "pair", pairs[roomy])
         if why:
             yield Proposal(Place(trial.id), f"placing: left to the default scheduler, since {why}")
@@ -62,7 +62,7 @@ def places(waiting_trials: list[Trial], embedding: Embedding, trained: Trained, 
         node = chooser.place(embedding, number, pairs, scores)
         yield Proposal(Place.on(scene.nodes[node], trial), _reason(scene.nodes, node, scores, roomy))
         scene.attach(number, node)
-        embedding.changed(node)
+        embedding.update(node)
 
 
 def _reason(names: list[NodeName], node: int, scores: Floats, roomy: Bools) -> str:

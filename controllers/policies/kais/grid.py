@@ -1,4 +1,4 @@
-"""Numbers on a grid, so that whoever adds them in whatever order gets the same sum to the last bit. Pure.
+"""Numbers on a grid, so that they add up to the same sum in any order, to the last bit. Pure.
 
 Every weight, input and activation of the network is a whole multiple of ``1 / GRID``, and bounded. Products and sums of
 them are then exact in 64-bit floats: no library, vector unit or order of summation can change a score, and the same
@@ -26,7 +26,7 @@ def on_grid(values: Floats) -> Floats:
     return np.asarray(np.rint(np.minimum(np.maximum(values, -MOST), MOST) * GRID) / GRID)
 
 
-def squashed(ratios: Floats) -> Floats:
+def squash(ratios: Floats) -> Floats:
     """Return r / (1 + r) of ratios from 0 up: from 0 to 1, and on the grid. Division is exact on every machine."""
     bounded = np.minimum(ratios, 1e9)
     return np.asarray(np.rint(bounded / (1.0 + bounded) * GRID) / GRID)

@@ -61,7 +61,7 @@ def moves(
         yield Proposal(Migrate(name, (scene.nodes[target],)), why)
         left.remove(name)
         scene.attach(trial, target)
-        embedding.changed(source, target)
+        embedding.update(source, target)
 
 
 def _candidates(embedding: Embedding, movable: AbstractSet[TrialId], move_cost: float) -> tuple[Ints, Ints]:

@@ -60,7 +60,7 @@ BIASES: Final[Mapping[str, int]] = {
 
 
 @dataclass(frozen=True)
-class Network:
+class PolicyNetwork:
     """Weights by name, on the grid: matrices as in ``SHAPES``, vectors as in ``BIASES``."""
 
     matrices: Mapping[str, Floats]
@@ -77,7 +77,7 @@ class Embedding:
     The picture of the cluster stays as it was at the beginning; what a place or a move changes is its own nodes.
     """
 
-    def __init__(self, network: Network, scene: Scene) -> None:
+    def __init__(self, network: PolicyNetwork, scene: Scene) -> None:
         self._network, self.scene = network, scene
         nodes = len(scene.nodes)
         self.trial_rows = scene.trial_rows()
@@ -94,7 +94,7 @@ class Embedding:
         self._second_round(every)
         self._place_nodes = self.nodes_again @ network.matrices["place_node"]
 
-    def changed(self, *nodes: int) -> None:
+    def update(self, *nodes: int) -> None:
         """Look again at ``nodes``, to or from which a trial has gone."""
         self.node_rows = self.scene.node_rows()
         self._first_round(nodes)
@@ -128,7 +128,7 @@ class Embedding:
     def _first_round(self, nodes: Sequence[int]) -> None:
         chosen = list(nodes)
         told = np.broadcast_to(self.scene.cluster, (len(chosen), len(CLUSTER_FEATURES)))
-        inputs = np.concatenate([self.node_rows[chosen], told, *self._gathered(self.trials, chosen)], axis=1)
+        inputs = np.concatenate([self.node_rows[chosen], told, *self._gather(self.trials, chosen)], axis=1)
         self.nodes[chosen] = self._network.layer("node", inputs)
 
     def _hear(self, trials: Ints) -> None:
@@ -141,12 +141,12 @@ class Embedding:
     def _second_round(self, nodes: Sequence[int]) -> None:
         chosen = list(nodes)
         cluster = np.broadcast_to(self._cluster, (len(chosen), WIDTH))
-        mean = self._gathered(self.trials_again, chosen)[1]
+        mean = self._gather(self.trials_again, chosen)[1]
         self.nodes_again[chosen] = self._network.layer(
             "node_again", np.concatenate([self.nodes[chosen], mean, cluster], axis=1)
         )
 
-    def _gathered(self, values: Floats, nodes: Sequence[int]) -> tuple[Floats, Floats]:
+    def _gather(self, values: Floats, nodes: Sequence[int]) -> tuple[Floats, Floats]:
         """Return sum and mean of the rows of ``values`` of the trials of each node."""
         place = np.full(len(self.scene.nodes) + 1, -1)
         place[list(nodes)] = np.arange(len(nodes))

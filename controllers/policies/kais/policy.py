@@ -16,11 +16,11 @@ from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.policies.kit.arrivals import with_submissions
 from controllers.policies.kit.asked_moves import AskedMoves
-from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.capacity import reconcile
 from controllers.policies.kit.measured_trials import MeasuredNode
 from controllers.policies.kit.places import still_starting, with_places
 from controllers.policies.kit.settings import MinChange, MinCpu, PolicySettings, StaleAfter
-from controllers.policies.kit.work_left import Measured, measured
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 
 if TYPE_CHECKING:
     from controllers.policies.kais.choosing import Chooser
@@ -33,7 +33,7 @@ MOST_MOVES: Final = 2
 class KaisState:
     """What was measured, where trials were placed that have yet to start, moves, submissions, and the next look."""
 
-    measured: Measured = field(default_factory=Measured)
+    measured: SweepMeasurements = field(default_factory=SweepMeasurements)
     starting: Mapping[TrialId, NodeName] = field(default_factory=dict)
     moves: AskedMoves = field(default_factory=AskedMoves)
     submitted: tuple[float, ...] = ()
@@ -83,7 +83,7 @@ class Kais(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: KaisState) -> Decision[KaisState]:
         """Measure, place what waits, and where a look is due or a node has changed, move and share."""
-        known = measured(snapshot, state.measured)
+        known = measure_sweep(snapshot, state.measured)
         asked = state.moves.answered(snapshot)
         starting = still_starting(snapshot, state.starting)
         submitted = with_submissions(state.submitted, snapshot)
@@ -94,36 +94,36 @@ class Kais(PolicySettings):
         wake_at = next_state.due_at if live else None
         if not (due or changed or any(trial.waits for trial in snapshot.unended)):
             return Decision(next_state, wake_at=wake_at)
-        wanted, guessed = self._wanted(snapshot, next_state, changed, due=due)
-        kept, vetoed = reconciled(wanted, snapshot)
+        wishes, guessed = self._wishes(snapshot, next_state, changed, due=due)
+        kept, vetoed = reconcile(wishes, snapshot)
         for proposal in kept:
             if isinstance(proposal.action, Migrate):
                 asked = asked.with_asked(snapshot.named[proposal.action.trial], proposal.action.node)
         after = KaisState(known, with_places(starting, kept), asked, submitted, next_state.due_at)
         return Decision(after, kept, wake_at, guessed, vetoed)
 
-    def _wanted(
+    def _wishes(
         self, snapshot: Snapshot, state: KaisState, changed: set[NodeName], *, due: bool
     ) -> tuple[list[Proposal], dict[TrialId, Assessment]]:
         """Return what the network wants, and what it goes by of trials whose length is not known."""
-        from controllers.policies.kais.wanting import wanted  # noqa: PLC0415 - controllers of other policies need no numpy
+        from controllers.policies.kais.wanting import wishes  # noqa: PLC0415 - controllers of other policies need no numpy
 
-        return wanted(self, self._trained(), self._chooser(), snapshot, state, changed, due=due)
+        return wishes(self, self._trained(), self._chooser(), snapshot, state, changed, due=due)
 
     def _trained(self) -> "Trained":
         """Return the network; training puts another in its place."""
-        from controllers.policies.kais.weights import read  # noqa: PLC0415 - as in _wanted
+        from controllers.policies.kais.weights import read  # noqa: PLC0415 - as in _wishes
 
         return read()
 
     def _chooser(self) -> "Chooser":
         """Return what chooses by scores; training puts another in its place."""
-        from controllers.policies.kais.choosing import BEST  # noqa: PLC0415 - as in _wanted
+        from controllers.policies.kais.choosing import BEST  # noqa: PLC0415 - as in _wishes
 
         return BEST
 
 
-def _other_trials(before: Measured, after: Measured) -> set[NodeName]:
+def _other_trials(before: SweepMeasurements, after: SweepMeasurements) -> set[NodeName]:
     """Return the nodes whose trials are not those that they were."""
     nothing = MeasuredNode()
     return {

@@ -2,7 +2,7 @@
 
 Trials and nodes are the two sides of a graph, in which a trial is joined to the node that it is on or on its way to.
 All numbers are ratios: times are told in lengths of a usual trial of the sweep, cores in those of the node. So they
-mean the same on a cluster of any size. Whoever changes a number here counts ``FEATURES_VERSION`` up, and trains anew.
+mean the same on a cluster of any size. If you change a number here, count ``FEATURES_VERSION`` up and train again.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.policies.kais.grid import Bools, Floats, Ints, squashed
+from controllers.policies.kais.grid import Bools, Floats, Ints, squash
 from controllers.policies.kit.capacity import SLACK, Capacity
 from controllers.policies.kit.work_left import Estimate
 
@@ -88,7 +88,7 @@ class Scene:
     def trial_rows(self) -> Floats:
         """Return the features of every trial."""
         lengths = self.work / np.minimum(self.most, self.mean_cores) / self.unit
-        ratios = squashed(np.array((lengths, self.most / self.mean_cores, self.cpu / self.mean_cores)))
+        ratios = squash(np.array((lengths, self.most / self.mean_cores, self.cpu / self.mean_cores)))
         return np.concatenate([ratios, [self.known, self.trains]]).T
 
     def loads(self) -> Floats:
@@ -112,7 +112,7 @@ class Scene:
             counts / USUAL,
             unknown / USUAL,
         )
-        return squashed(np.array(rows)).T
+        return squash(np.array(rows)).T
 
     def pair_rows(self, trial: int) -> Floats:
         """Return the features of ``trial`` with every node, as they are once it is there."""
@@ -133,13 +133,13 @@ class Scene:
             self.cores / self.mean_cores,
             delay * np.maximum(0.0, 1.0 - 1.0 / demand),
         )
-        return squashed(np.array(rows)).T
+        return squash(np.array(rows)).T
 
     def move_rows(self, trial: int, targets: Ints, move_cost: float) -> Floats:
         """Return the features of a move of ``trial`` to each of ``targets``; one takes ``move_cost`` seconds."""
         pairs, source = self.pair_rows(trial), int(self.at[trial])
         here = pairs[source][[1, 0, 3]]
-        cost = squashed(np.array([move_cost * min(self.most[trial], self.cores[source]) / (self.work[trial] + TINY)]))
+        cost = squash(np.array([move_cost * min(self.most[trial], self.cores[source]) / (self.work[trial] + TINY)]))
         ends = np.tile(np.concatenate([here, cost]), (len(targets), 1))
         return np.concatenate([pairs[targets], ends], axis=1)
 
@@ -218,7 +218,7 @@ def _look_over(found: Scene, *, arriving: bool) -> None:
         found.most_load / found.unit,
     )
     waits = float((found.at < 0).mean())
-    found.cluster = np.array([float(arriving), round(waits * 4096) / 4096, *squashed(np.array(ratios))])
+    found.cluster = np.array([float(arriving), round(waits * 4096) / 4096, *squash(np.array(ratios))])
 
 
 def _node_of(trial: Trial, starting: Mapping[TrialId, NodeName], numbers: Mapping[NodeName, int]) -> int:

@@ -12,7 +12,7 @@ from controllers.core.model import NodeName, TrialId
 from controllers.policies.kais.choosing import Chooser, strange_cluster
 from controllers.policies.kais.network import WAYS, Embedding
 from controllers.policies.kais.weights import Trained
-from controllers.policies.kit.allocation import allocated
+from controllers.policies.kit.allocation import allocate
 from controllers.policies.kit.shares import SharedNode
 from controllers.policies.kit.work_left import Estimate
 
@@ -21,11 +21,11 @@ FLOOR: Final = 0.05
 HEADROOM: Final = 1.1
 """A trial gets this many times the cores that are worth offering to it: it may be able to use a little more."""
 LEAST_OF_NODE: Final = 0.02
-"""Part of what a node's trials may share by which a request must change at least."""
+"""A request changes by at least this part of what the node's trials may share."""
 
 
 class Way(NamedTuple):
-    """A way to share a node: how much more those in front get (``allocated``), and whether the longest stand there."""
+    """A way to share a node: how much more those in front get (``allocate``), and whether the longest stand there."""
 
     words: str
     exponent: float
@@ -53,7 +53,7 @@ def shares(
     """Return for each of ``nodes`` why it is shared as it is, and each trial's part of it.
 
     Args:
-        nodes: The nodes that are to be shared anew.
+        nodes: The nodes whose cores are to be shared again.
         estimates: Of every trial that has not ended.
         new: The trials whose first report is awaited: they go first, since it tells how long they are.
         embedding: What there is.
@@ -102,7 +102,7 @@ def _parts(
     sign = -1.0 if way.longest_first else 1.0
     line = sorted(names, key=lambda name: (name not in new, sign * estimates[name].work, name))
     mosts = [HEADROOM * min(estimates[name].worth_offering, cores) for name in line]
-    given = allocated(mosts, cores * (1 - FLOOR), way.exponent)
+    given = allocate(mosts, cores * (1 - FLOOR), way.exponent)
     even = cores * FLOOR / len(line)
     total = math.fsum(given) + cores * FLOOR
     return {name: (one + even) / total for name, one in zip(line, given, strict=True)}

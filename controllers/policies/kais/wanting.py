@@ -8,7 +8,7 @@ from controllers.core.model import NodeName, Phase, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
 from controllers.policies.kais.choosing import Chooser
-from controllers.policies.kais.dispatch import places, starting_order, untrained_for
+from controllers.policies.kais.dispatch import places, starting_order, why_untrained
 from controllers.policies.kais.moving import moves as moves_of
 from controllers.policies.kais.network import Embedding
 from controllers.policies.kais.policy import MOST_MOVES, Kais, KaisState
@@ -18,7 +18,7 @@ from controllers.policies.kais.weights import Trained
 from controllers.policies.kit.arrivals import arriving_until
 from controllers.policies.kit.asked_moves import with_destinations
 from controllers.policies.kit.shares import shared_nodes, shrinks_first
-from controllers.policies.kit.work_left import estimated, scaling_of
+from controllers.policies.kit.work_left import estimate_work, scaling_of
 
 MOVE_COST: Final = 5.0
 """Seconds that a move takes, until those of the sweep tell."""
@@ -26,7 +26,7 @@ PROBE: Final = 60.0
 """Seconds for which a new trial goes ahead to make a report."""
 
 
-def wanted(  # noqa: PLR0913 - what a look goes by
+def wishes(  # noqa: PLR0913 - what a look goes by
     policy: Kais,
     trained: Trained,
     chooser: Chooser,
@@ -48,7 +48,7 @@ def wanted(  # noqa: PLR0913 - what a look goes by
         due: Whether it is time to look for moves, and at the shares of all nodes.
     """
     known = state.measured
-    estimates = estimated(snapshot, known, scaling_of(known).power)
+    estimates = estimate_work(snapshot, known, scaling_of(known).power)
     arriving = snapshot.now < arriving_until(state.submitted) - CLOCK_SLACK
     heading = with_destinations(snapshot, state.moves.asked)
     seen = scene(heading, estimates, state.starting, arriving=arriving)
@@ -61,7 +61,7 @@ def wanted(  # noqa: PLR0913 - what a look goes by
     oldest = policy.stale_after * policy.interval
     fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
     if due:
-        plain = (trial for trial in snapshot.unended if trial.id in fresh and not untrained_for(trial))
+        plain = (trial for trial in snapshot.unended if trial.id in fresh and not why_untrained(trial))
         movable = {trial.id for trial in plain if state.moves.allows(trial, MOST_MOVES)}
         live = sum(trial.live for trial in snapshot.unended)
         room = max(1, live // 4) - sum(trial.phase is Phase.MOVING for trial in snapshot.unended)
@@ -71,7 +71,7 @@ def wanted(  # noqa: PLR0913 - what a look goes by
         name: node
         for name, node in shared_nodes(snapshot).items()
         if (name in changed or (due and not fresh.isdisjoint(node.names)))
-        and not any(untrained_for(trial) for trial in node.members)
+        and not any(why_untrained(trial) for trial in node.members)
     }
     new = {
         name

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from controllers.core.errors import SpeconError
 from controllers.policies.kais.grid import GRID, Floats
-from controllers.policies.kais.network import BIASES, SHAPES, Network
+from controllers.policies.kais.network import BIASES, SHAPES, PolicyNetwork
 from controllers.policies.kais.scene import (
     CLUSTER_FEATURES,
     FEATURES_VERSION,
@@ -43,7 +43,7 @@ class BadWeightsError(SpeconError):
 class Trained:
     """A network, and the least and the most (two rows) of each feature that it was trained on, by kind."""
 
-    network: Network
+    network: PolicyNetwork
     ranges: Mapping[str, Floats]
 
 
@@ -58,9 +58,9 @@ def checksum(tensors: Mapping[str, np.ndarray]) -> str:
 
 def write(path: Path, trained: Trained, told: Mapping[str, str]) -> None:
     """Write ``trained`` to ``path``, with what is ``told`` of the training."""
-    tensors = {f"matrix.{name}": _stored(values) for name, values in trained.network.matrices.items()}
-    tensors |= {f"bias.{name}": _stored(values) for name, values in trained.network.biases.items()}
-    tensors |= {f"range.{name}": _stored(values) for name, values in trained.ranges.items()}
+    tensors = {f"matrix.{name}": _to_int16(values) for name, values in trained.network.matrices.items()}
+    tensors |= {f"bias.{name}": _to_int16(values) for name, values in trained.network.biases.items()}
+    tensors |= {f"range.{name}": _to_int16(values) for name, values in trained.ranges.items()}
     save_file(tensors, path, {**told, "features": FEATURES_VERSION, "sha256": checksum(tensors)})
     path.chmod(0o644)  # it is made for its owner alone
 
@@ -84,7 +84,7 @@ def read(path: Path = SHIPPED) -> Trained:
         raise BadWeightsError(message) from error
     _check(path, told, tensors)
     numbers = {name: values.astype(np.float64) / GRID for name, values in tensors.items()}
-    network = Network(
+    network = PolicyNetwork(
         {name: numbers[f"matrix.{name}"] for name in SHAPES}, {name: numbers[f"bias.{name}"] for name in BIASES}
     )
     return Trained(network, {name: numbers[f"range.{name}"] for name in RANGES})
@@ -111,5 +111,5 @@ def _check(path: Path, told: Mapping[str, str], tensors: Mapping[str, np.ndarray
         raise BadWeightsError(message)
 
 
-def _stored(values: Floats) -> np.ndarray:
+def _to_int16(values: Floats) -> np.ndarray:
     return np.clip(np.rint(values * GRID), -32767, 32767).astype(np.int16)

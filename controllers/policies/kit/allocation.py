@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 
-def allocated(mosts: Sequence[float], cores: float, exponent: float) -> list[float]:
+def allocate(mosts: Sequence[float], cores: float, exponent: float) -> list[float]:
     """Return the cores of each trial of a node, the one with the least work left first.
 
     With an infinite ``exponent`` e the first gets all it can use, and the rest goes to the next: shortest remaining

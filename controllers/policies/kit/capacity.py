@@ -11,10 +11,10 @@ from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 
 SLACK = 1e-9
-"""Cores by which sums of floats may miss: far below a millicore."""
+"""Cores that sums of floats may be wrong by: far below a millicore."""
 
 WORTH_SPREADING = 2
-"""How many times as many workers a gang must get on several nodes as on one, so that it starts there."""
+"""A gang starts on several nodes if it gets so many times as many workers there as on one."""
 _ANY_NUMBER = 10**9
 Veto = tuple[Proposal, str]
 """A proposal that was not let through, and the reason."""
@@ -333,7 +333,7 @@ def request_shape(trial: Trial) -> RequestShape:
     return *shape, trial.may_use
 
 
-def reconciled(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
+def reconcile(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[tuple[Proposal, ...], tuple[Veto, ...]]:
     """Return those of ``proposals`` that go together, and the others each with the reason against it.
 
     A trial gets one action at most: what ends its attempt wins over a change of its share, a place that names a node

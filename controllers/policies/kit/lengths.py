@@ -1,4 +1,4 @@
-"""How long trials are of which nobody knows yet: by their parameters, or like the sweep's other trials. Pure."""
+"""How long trials of unknown length are: by their parameters, or like the sweep's other trials. Pure."""
 
 import math
 import statistics
@@ -21,10 +21,10 @@ from controllers.policies.kit.work_by_parameters import (
 )
 
 DIGITS: Final = 2
-"""Of the logarithm of what a step costs, as laws see it: a per cent, which is less than what costs are known to."""
+"""Decimals that laws see of the logarithm of what a step costs: a per cent, finer than costs are known."""
 
 
-class Source(StrEnum):
+class EstimateSource(StrEnum):
     """What an estimate rests on."""
 
     OWN = "its own reports"
@@ -51,15 +51,15 @@ class Guess:
 
     left: float
     spread: float
-    source: Source
+    source: EstimateSource
 
 
 class Lengths:
     """What the trials of a sweep tell of one another.
 
-    Steps and what a step costs each follow a law of their own, so that a trial of which one is known needs only the
-    other. Where the parameters explain nothing, a trial is taken for as long as the others that are longer than it has
-    run so far, on average (mean residual life).
+    Steps and what a step costs each follow a law of their own, so where one is known of a trial, only the other is
+    guessed. Where the parameters explain nothing, a trial is taken for as long as the others that are longer than it
+    has run so far, on average (mean residual life).
 
     Args:
         trials: What is known of each, in any order.
@@ -71,19 +71,19 @@ class Lengths:
     def left(self, trial: Known, done: float) -> Guess:
         """Return the work that is left of ``trial``, in seconds on a single core, after ``done`` steps."""
         if trial.steps is not None and trial.cost is not None:
-            return Guess(max(0.0, trial.steps - done) * trial.cost, trial.spread, Source.OWN)
+            return Guess(max(0.0, trial.steps - done) * trial.cost, trial.spread, EstimateSource.OWN)
         steps = self._steps_left(trial, done)
         cost = self._cost(trial)
-        explained = any(part is not None and part.source is Source.PARAMETERS for part in (steps, cost))
+        explained = any(part is not None and part.source is EstimateSource.PARAMETERS for part in (steps, cost))
         if steps is None or cost is None or not (explained or trial.cost or trial.steps):
             worked = done * (trial.cost or 0.0)
             return _residual(self._all_work, worked) if worked else self._unreported
-        source = Source.PARAMETERS if explained else Source.OTHERS
+        source = EstimateSource.PARAMETERS if explained else EstimateSource.OTHERS
         return Guess(steps.left * cost.left, math.hypot(steps.spread, cost.spread), source)
 
     def _steps_left(self, trial: Known, done: float) -> Guess | None:
         if trial.steps is not None:
-            return Guess(max(0.0, trial.steps - done), 0.0, Source.OWN)
+            return Guess(max(0.0, trial.steps - done), 0.0, EstimateSource.OWN)
         if self._steps is None:
             return None
         if self._steps.terms or not done:
@@ -92,7 +92,7 @@ class Lengths:
 
     def _cost(self, trial: Known) -> Guess | None:
         if trial.cost is not None:
-            return Guess(trial.cost, trial.spread, Source.OWN)
+            return Guess(trial.cost, trial.spread, EstimateSource.OWN)
         if self._costs is None:
             return None
         return Guess(*left_beyond(*self._costs.of(trial.parameters), 0.0), _source(self._costs))
@@ -121,15 +121,15 @@ class Lengths:
         return _residual(self._all_work, 0.0)
 
 
-def _source(law: Law) -> Source:
-    return Source.PARAMETERS if law.terms else Source.OTHERS
+def _source(law: Law) -> EstimateSource:
+    return EstimateSource.PARAMETERS if law.terms else EstimateSource.OTHERS
 
 
 def _residual(totals: Sequence[float], done: float) -> Guess:
     """Return what those of ``totals`` (rising) that are greater than ``done`` have left beyond it, on average."""
     longer = totals[bisect_right(totals, done) :]
     if not longer:
-        return Guess(done / 2 if done else 1.0, MOST_SPREAD, Source.OTHERS)
+        return Guess(done / 2 if done else 1.0, MOST_SPREAD, EstimateSource.OTHERS)
     logs = [math.log(total - done) for total in longer]
     spread = statistics.stdev(logs) if len(logs) > 1 else UNKNOWN_SPREAD
-    return Guess(statistics.fmean(longer) - done, max(spread, LEAST_SPREAD), Source.OTHERS)
+    return Guess(statistics.fmean(longer) - done, max(spread, LEAST_SPREAD), EstimateSource.OTHERS)

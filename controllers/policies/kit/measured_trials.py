@@ -69,7 +69,7 @@ class MeasuredNode:
     since: float = 0.0
 
 
-def measured_trial(
+def measure_trial(
     trial: Trial,
     memo: MeasuredTrial,
     now: float,
@@ -195,7 +195,7 @@ def _with_cost(memo: MeasuredTrial) -> MeasuredTrial:
     half = (memo.reports[0].step + newest.step) / 2
     older = [report for report in memo.reports if report.step <= half]
     if not older:
-        return memo  # its steps went back, as those of a program that begins to count anew do
+        return memo  # its steps went back, as those of a program that begins its count again do
     base = max(older, key=lambda report: report.step)
     steps, seconds = newest.step - base.step, newest.at - base.at
     spent = newest.core_seconds - base.core_seconds

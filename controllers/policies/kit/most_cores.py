@@ -15,9 +15,9 @@ LEAST: Final = 1e-3
 LEAST_ASKED: Final = 1e-6
 """A request of fewer cores asks for none."""
 FEW: Final = 3
-"""Trials that must have shown how many cores they can use before their authors' requests tell of others."""
+"""So many trials must have shown how many cores they can use before the requests of other trials tell theirs."""
 LIKE_REQUESTS: Final = 0.1
-"""Scatter of what trials can use, as a part of their requests, up to which the requests tell it."""
+"""Requests tell what trials can use if the quotients of both scatter by no more than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,14 @@ class Use:
     """The cores that a trial's author asked for, the most that it ``used``, and the ``most`` that it can use.
 
     The latter is None while it has used all that it was given. ``in_doubt`` tells that it is to be tried again.
+    ``threads`` is with how many it was told to compute, 0 where nobody told it.
     """
 
     asked: float
     used: float
     most: float | None
     in_doubt: bool = False
+    threads: int = 0
 
 
 class Most(NamedTuple):
@@ -44,7 +46,8 @@ def most_of_each(uses: Sequence[Use], largest: float) -> list[Most]:
     """Return how many cores each trial is taken to be able to use; the ``largest`` node has so many.
 
     Where authors ask for unlike cores, and trials that have shown what they can use can all use the same part of that,
-    then the others can, too. Otherwise a trial is one of those that can use as many as it did.
+    then the others can, too. Otherwise a trial is one of those that can use as many as it did; one that was told how
+    many threads it has uses no more cores than these, until it does.
     """
     told = sorted(one.most for one in uses if one.most is not None)
     parts = [one.most / one.asked for one in uses if one.most is not None and one.asked >= LEAST_ASKED]
@@ -59,6 +62,8 @@ def most_of_each(uses: Sequence[Use], largest: float) -> list[Most]:
         else:
             most = _of_others(one.used, told, largest)
             offer = max(most, GROWTH * one.used)
+            if one.threads > 0 and UNUSED * one.used <= one.threads:
+                most, offer = min(most, one.threads), min(offer, one.threads)
         found.append(Most(max(most, LEAST), max(offer, LEAST)))
     return found
 

@@ -15,10 +15,10 @@ MOST_POINTS = 8
 UNUSED = 0.25
 """Part of a share that must stay unused before the trial is taken to be unable to use more."""
 
+# Beyond the next three, reports make no sense: whatever trials report, all that follows from their pace stays finite.
 LEAST_STEP_S: Final = 1e-9
 MOST_STEP_S: Final = 1e12
 MOST_CORES: Final = 1e9
-"""Beyond these, reports make no sense: whatever trials report, all that follows from their pace stays finite."""
 
 Points = tuple[tuple[float, float], ...]
 
@@ -45,7 +45,7 @@ class StepMemo:
     attempt: int = 0
 
 
-def timed(snapshot: Snapshot, memos: Mapping[TrialId, StepMemo], stale_after: float) -> dict[TrialId, StepMemo]:
+def time_steps(snapshot: Snapshot, memos: Mapping[TrialId, StepMemo], stale_after: float) -> dict[TrialId, StepMemo]:
     """Return the memos of all trials that have not ended, after a look at their newest reports.
 
     Args:
@@ -54,10 +54,10 @@ def timed(snapshot: Snapshot, memos: Mapping[TrialId, StepMemo], stale_after: fl
         stale_after: Seconds after which a report came too late to measure by.
     """
     left = [trial for trial in snapshot.unended if trial.live or trial.id in memos]
-    return {trial.id: _timed(trial, memos.get(trial.id, StepMemo()), snapshot.now, stale_after) for trial in left}
+    return {trial.id: _time_step(trial, memos.get(trial.id, StepMemo()), snapshot.now, stale_after) for trial in left}
 
 
-def _timed(trial: Trial, memo: StepMemo, now: float, stale_after: float) -> StepMemo:
+def _time_step(trial: Trial, memo: StepMemo, now: float, stale_after: float) -> StepMemo:
     progress = usable(trial.progress, now, stale_after)
     if progress is None or (memo.mark is not None and not reported_since(progress, memo.mark)):
         return memo
@@ -112,7 +112,7 @@ class Pace:
         return cores if self.most is None or cores <= self.most else math.inf
 
 
-def paced(trial: Trial, pace: Pace, before: StepMemo, after: StepMemo) -> Pace:
+def update_pace(trial: Trial, pace: Pace, before: StepMemo, after: StepMemo) -> Pace:
     """Return ``pace`` with what was measured of ``trial``, which runs on one node, between two looks at its steps."""
     if after.mark == before.mark:
         return pace

@@ -46,7 +46,7 @@ def places(
         ranks[node.name] = ranked(node)
 
 
-def admitted(
+def admit_trials(
     snapshot: Snapshot, capacity: Capacity, rank: Callable[[Trial], Any], reason: Callable[[Trial], str]
 ) -> Iterator[Proposal]:
     """Yield a place for each waiting trial that fits somewhere, the one of least ``rank`` first.
@@ -69,8 +69,8 @@ def admitted(
 def with_room(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
     """Return those of ``trials`` for which there is room, one after the other, and those for which there is none.
 
-    Whoever was placed and does not run yet will take room, though no node shows it: it counts as if it went to the node
-    with the most cores that nobody requests, as each of ``trials`` does.
+    A trial that was placed and does not run yet will take room, though no node shows it: it counts as if it went to the
+    node with the most cores that nobody requests, as each of ``trials`` does.
     """
     starting = [one for one in snapshot.unended if one.phase is Phase.PENDING and not one.gated]
     nodes = roomiest_nodes(snapshot, (*starting, *trials))
@@ -126,7 +126,7 @@ def by_deadline(trial: Trial) -> tuple[float, float]:
     return (float("inf") if deadline is None else deadline), trial.submitted_at
 
 
-def placed(proposals: Iterable[Proposal]) -> dict[TrialId, NodeName | None]:
+def nodes_placed_on(proposals: Iterable[Proposal]) -> dict[TrialId, NodeName | None]:
     """Return the node of each first attempt that ``proposals`` place, None where the default scheduler chooses it."""
     found: dict[TrialId, NodeName | None] = {}
     for proposal in proposals:
@@ -154,4 +154,4 @@ def still_starting(snapshot: Snapshot, places: Mapping[TrialId, NodeName]) -> di
 
 def with_places(places: Mapping[TrialId, NodeName], proposals: Iterable[Proposal]) -> dict[TrialId, NodeName]:
     """Return ``places`` with the nodes that ``proposals`` give."""
-    return {**places, **{trial: node for trial, node in placed(proposals).items() if node is not None}}
+    return {**places, **{trial: node for trial, node in nodes_placed_on(proposals).items() if node is not None}}

@@ -7,15 +7,16 @@ from typing import Final
 
 from controllers.core.model import Progress
 
+# Beyond the next three, reports make no sense: whatever trials report, all that follows from it stays finite.
 MOST_STEPS: Final = 10**12
 MOST_CORE_S: Final = 1e12
 MOST_AT_S: Final = 1e12
-"""Beyond these, reports make no sense: whatever trials report, all that follows from it stays finite."""
 LEAST_CORE_S: Final = 1e-9
+"""Fewer core seconds count as none: a quotient of them would tell nothing."""
 LEAST_APART_S: Final = 1e-6
-"""Fewer core seconds are none, and reports that are fewer seconds apart are one: their quotients would tell nothing."""
+"""Reports that are fewer seconds apart count as one: a quotient of them would tell nothing."""
 SCATTER: Final = 0.15
-"""Scatter of a trial of which two reports are known."""
+"""Scatter of a trial with two known reports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from typing import Final
 
 KEPT_COSTS: Final = 8
-"""Unlike conditions that are remembered of a trial."""
+"""So many unlike conditions of a trial are remembered."""
 NEWEST: Final = 0.4
 """Weight of the newest measurement in a moving average."""
 LIKE: Final = 0.15
-"""Shares of which the logarithms differ by less are taken for the same."""
+"""Shares whose logarithms differ by less are taken for the same."""
 DOUBT: Final = 0.5
-"""Spread of shares (sum of squared logarithms) at which the trials change p by half of what they tell."""
+"""Where shares spread by so much (sum of squared logarithms), the power p moves half of the way to what trials tell."""
 DOUBT_OF_OTHERS: Final = 20.0
-"""The same of the number of trials on a node (sum of squares)."""
+"""Where the numbers of trials on a node spread by so much (sum of squares), the contention moves half of the way."""
 LEAST_POWER: Final = 0.5
 MOST_POWER: Final = 1.2
-"""On small shares of busy cores, real trials spend more CPU seconds on a step: p was 1.04 to 1.09 in two sweeps."""
+"""The power p may be above 1: on small shares of busy cores, real trials spend more CPU seconds on a step. It was 1.04
+to 1.09 in two sweeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class CostOfStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ScalingSums:
     """Sums of products over all that was measured of trials, each about its own mean.
 
     Of the entitled cores (e) or the number of others (o) with the used cores (u), the number of others (o), and the
@@ -76,7 +77,7 @@ def with_newest(costs: Sequence[CostOfStep], new: CostOfStep) -> tuple[CostOfSte
     return (*(one for one in costs if one not in like), new)[-KEPT_COSTS:]
 
 
-def spread_over(before: Spread, trials: Iterable[Sequence[CostOfStep]]) -> Spread:
+def spread_over(before: ScalingSums, trials: Iterable[Sequence[CostOfStep]]) -> ScalingSums:
     """Return ``before`` with what the costs of more ``trials`` add to it."""
     sums = [before.eu, before.eo, before.ec, before.ou, before.oo, before.oc]
     for costs in trials:
@@ -86,10 +87,10 @@ def spread_over(before: Spread, trials: Iterable[Sequence[CostOfStep]]) -> Sprea
             for row in rows:
                 e, o, u, c = (value - mean for value, mean in zip(row, means, strict=True))
                 sums = [s + x for s, x in zip(sums, (e * u, e * o, e * c, o * u, o * o, o * c), strict=True)]
-    return Spread(*sums)
+    return ScalingSums(*sums)
 
 
-def scaling(told: Spread) -> Scaling:
+def scaling(told: ScalingSums) -> Scaling:
     """Return what the trials tell that were seen on unlike shares, or beside unlike numbers of others.
 
     Cores and cost come from the same CPU seconds, and so have errors in common. The cores that a trial was entitled to

@@ -1,4 +1,4 @@
-"""Splitting the CPU of a node anew among its trials: the sum of their requests stays as it was."""
+"""Splitting the CPU of a node again among its trials: the sum of their requests stays as it was."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

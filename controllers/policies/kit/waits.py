@@ -12,16 +12,16 @@ from typing import Final
 ONE_CORE: Final = 1.0
 """Cores that training can always use: if it uses less, it waits, or others were in its way."""
 SURELY_WAITS: Final = 0.25
-"""Part of what it is entitled to, or of a core if that is less, up to which a trial waits."""
+"""A trial waits if it uses at most this part of what it is entitled to, or of a core if that is less."""
 SURELY_COMPUTES: Final = 0.9
-"""The part from which on it computes."""
+"""A trial computes if it uses at least this part of that."""
 LEAST_USED: Final = 1e-3
-"""Cores that a trial which waits counts as using at least: the work left is never next to nothing."""
+"""A trial that waits counts as using so many cores at least: the work left is never next to nothing."""
 LEAST_CORES: Final = 0.05
 MOST_COST: Final = 1e12
-"""Whatever trials report, their work stays finite."""
+"""Core seconds of a step at most: whatever trials report, their work stays finite."""
 SMALL_SHARE: Final = 2.0
-"""By how much less of a small share trials get than they are entitled to, on real nodes."""
+"""On real nodes, a trial with a small share may get so many times less than it is entitled to."""
 
 
 def busy_part(used: float, entitled: float, *, small: bool) -> float:

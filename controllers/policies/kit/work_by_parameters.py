@@ -24,10 +24,10 @@ LEAST_EXAMPLES: Final = 4
 MOST_EXAMPLES: Final = 64
 MOST_TERMS: Final = 4
 MOST_VALUES: Final = 8
-"""Values of a parameter of texts that count: the most frequent ones."""
+"""Values of a text parameter that count: the most frequent ones."""
 MOST_COLUMNS: Final = 64
 RIDGE: Final = 0.1
-"""Holds each weight back as an example would that says nothing of its term."""
+"""Draws each weight towards 0, like an example that says nothing of the weight's term."""
 PENALTY: Final = 1.5
 """By what multiple of the extended Bayesian information criterion (Chen and Chen 2008) a term must improve the law.
 
@@ -38,7 +38,7 @@ REACH: Final = 2.0
 LEAST_SPREAD: Final = 0.02
 MOST_SPREAD: Final = 3.0
 UNKNOWN_SPREAD: Final = 1.0
-"""Of a law that rests on a single trial."""
+"""Spread of a law that rests on a single trial."""
 _FARTHEST: Final = 30.0
 _NORMAL: Final = NormalDist()
 _UPPER: Final = _NORMAL.cdf(1.0)
@@ -122,12 +122,12 @@ class Law:
 
 
 def log_of(number: float) -> float:
-    """Return the logarithm of a count or a cost, whoever reported it: within bounds in which no sum overflows."""
+    """Return the logarithm of a count or a cost that any program may report: bounded, so that no sum overflows."""
     return math.log(min(max(number, 1e-9), 1e18))
 
 
 def law_of(examples: Sequence[Example]) -> Law | None:
-    """Return the law behind ``examples``, of which the last 64 count; None where there are none.
+    """Return the law behind the last 64 of ``examples``; None where there are none.
 
     The order of the examples changes nothing. The time that it takes grows with examples times parameters.
     """
@@ -150,7 +150,7 @@ def left_beyond(log_total: float, spread: float, done: float) -> tuple[float, fl
     return median, math.log(upper / median)
 
 
-# What a step costs changes a little with every report: whoever rounds it asks for the same law again and again.
+# What a step costs changes a little with every report. Rounded costs ask for the same law again and again.
 @lru_cache(maxsize=32)
 def _law_of(examples: tuple[Example, ...]) -> Law:
     trials, values = [dict(parameters) for parameters, _ in examples], [value for _, value in examples]
@@ -167,7 +167,7 @@ def _law_of(examples: tuple[Example, ...]) -> Law:
     chosen: list[list[float]] = []
     shared: dict[Column, tuple[float, ...]] = {column: () for column, _ in candidates}
     while count >= LEAST_EXAMPLES and candidates and len(terms) < min(MOST_TERMS, (count - 1) // 2):
-        tried = [(*_tried(told, left, held), column, told) for column, told in candidates]
+        tried = [(*_try_term(told, left, held), column, told) for column, told in candidates]
         best, weight, column, told = min(tried, key=itemgetter(0))
         chance = PENALTY * (math.log(count) + 2 * math.log(len(candidates))) / count
         if not best < math.exp(-chance) * error or error <= count * LEAST_SPREAD**2:
@@ -187,7 +187,7 @@ def _law_of(examples: tuple[Example, ...]) -> Law:
     return replace(law, spread=min(max(spread, LEAST_SPREAD), MOST_SPREAD), terms=tuple(terms))
 
 
-def _tried(told: Sequence[float], left: Sequence[float], held: Sequence[float]) -> tuple[float, float]:
+def _try_term(told: Sequence[float], left: Sequence[float], held: Sequence[float]) -> tuple[float, float]:
     """Return the error that would be left with another term, and its weight."""
     size = _dot(told, told)
     if size < 1e-6 * len(told):

@@ -11,29 +11,30 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
-from controllers.policies.kit.lengths import Known, Lengths, Source
-from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measured_trial
+from controllers.policies.kit.lengths import EstimateSource, Known, Lengths
+from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measure_trial
 from controllers.policies.kit.most_cores import GROWTH, Most, Use, most_of_each
 from controllers.policies.kit.reports import (
     MOST_STEPS,
 )
-from controllers.policies.kit.scaling import Scaling, Spread, scaling, spread_over
+from controllers.policies.kit.scaling import Scaling, ScalingSums, scaling, spread_over
 from controllers.policies.kit.waits import ONE_CORE, used_while_waiting, work_of_step
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 
 KEPT_ENDED: Final = 200
 KEPT_MOVES: Final = 20
 DRIFT: Final = 0.08
+"""Error of the logarithm of a known trial's work at its beginning; it falls to nothing at the trial's end. Found in
+simulated sweeps whose steps come to cost more or less as time goes on."""
 SCATTERED: Final = 2.0
-"""The logarithm of a known trial's work is off by the first at its beginning, which falls to nothing at its end, and by
-so many times its scatter: found in simulated sweeps whose steps come to cost more or less as time goes on."""
+"""Error of the same logarithm, as a multiple of the trial's scatter. Found in the same sweeps."""
 DEPENDABLE: Final = math.log(3)
-"""An estimate that is within a factor of three two times of three is better to act on than none: found where trials
-never tell how many steps they make."""
+"""Greatest spread of an estimate to act on: two times of three it is within a factor of three. Such an estimate is
+better than none, as sweeps show whose trials never tell how many steps they make."""
 NEARLY_ALL: Final = 0.9
-"""A trial that ended well after this part of the steps that it told has made all of them."""
+"""A trial that succeeds after this part of the steps that it told has made all of them."""
 BELIEVED_S: Final = 60.0
-"""Seconds after which it is tried again whether a trial can use more, where nothing tells of others in its way."""
+"""After so many seconds a trial is tried again: it may use more by now, where nothing tells of others in its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class EndedTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class SweepMeasurements:
     """What is known of a sweep.
 
     ``ended`` holds the newest of the trials that ended, ``moves`` the seconds for which trials that moved did not
@@ -63,7 +64,7 @@ class Measured:
     nodes: Mapping[NodeName, MeasuredNode] = field(default_factory=dict)
     ended: tuple[EndedTrial, ...] = ()
     moves: tuple[float, ...] = ()
-    spread: Spread = field(default_factory=Spread)
+    spread: ScalingSums = field(default_factory=ScalingSums)
     starts: tuple[float, ...] = ()
 
 
@@ -79,13 +80,13 @@ class Estimate:
     work: float
     most: float
     spread: float
-    source: Source
+    source: EstimateSource
     worth_offering: float
 
     @property
     def known(self) -> bool:
         """Whether its own reports say what work it has left."""
-        return self.source is Source.OWN
+        return self.source is EstimateSource.OWN
 
     @property
     def dependable(self) -> bool:
@@ -93,7 +94,7 @@ class Estimate:
         return self.spread <= DEPENDABLE
 
 
-def measured(snapshot: Snapshot, before: Measured) -> Measured:
+def measure_sweep(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasurements:
     """Return what is known after a look at ``snapshot``; only of trials that have not ended."""
     requests: dict[NodeName, list[tuple[TrialId, float]]] = {node.name: [] for node in snapshot.nodes}
     for trial in snapshot.unended:
@@ -107,11 +108,11 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
         nodes[name] = known if known is not None and same else MeasuredNode(tuple(on_it), snapshot.now)
     cores = {node.name: node.supplied for node in snapshot.nodes}
     trials = {
-        trial.id: measured_trial(trial, before.trials.get(trial.id, MeasuredTrial()), snapshot.now, nodes, cores)
+        trial.id: measure_trial(trial, before.trials.get(trial.id, MeasuredTrial()), snapshot.now, nodes, cores)
         for trial in snapshot.unended
     }
     over = [trial for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
-    ended = tuple(one for trial in over if (one := _ended(trial, before.trials[trial.id])) is not None)
+    ended = tuple(one for trial in over if (one := _summarise_ended(trial, before.trials[trial.id])) is not None)
     moved = tuple(
         memo.move_seconds
         for name, memo in trials.items()
@@ -124,15 +125,15 @@ def measured(snapshot: Snapshot, before: Measured) -> Measured:
     )
     kept, moves = (*before.ended, *ended)[-KEPT_ENDED:], (*before.moves, *moved)[-KEPT_MOVES:]
     spread = spread_over(before.spread, (before.trials[trial.id].costs for trial in over))
-    return Measured(trials, nodes, kept, moves, spread, (*before.starts, *started)[-KEPT_MOVES:])
+    return SweepMeasurements(trials, nodes, kept, moves, spread, (*before.starts, *started)[-KEPT_MOVES:])
 
 
-def scaling_of(known: Measured) -> Scaling:
+def scaling_of(known: SweepMeasurements) -> Scaling:
     """Return how the speed of the sweep's trials depends on what they share, as far as is known."""
     return scaling(spread_over(known.spread, (memo.costs for memo in known.trials.values())))
 
 
-def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId, Estimate]:
+def estimate_work(snapshot: Snapshot, known: SweepMeasurements, power: float) -> dict[TrialId, Estimate]:
     """Return the estimate of every trial that has not ended.
 
     The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``); before any is
@@ -153,17 +154,17 @@ def estimated(snapshot: Snapshot, known: Measured, power: float) -> dict[TrialId
     return found
 
 
-def doubted(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:
+def doubt(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:
     """Return ``estimates`` where no limit is believed: each trial may be able to use more cores than it showed."""
     return {name: replace(one, most=max(GROWTH * one.most, one.worth_offering)) for name, one in estimates.items()}
 
 
-def most_cores(snapshot: Snapshot, known: Measured) -> dict[TrialId, Most]:
+def most_cores(snapshot: Snapshot, known: SweepMeasurements) -> dict[TrialId, Most]:
     """Return how many cores every trial that has not ended is taken to be able to use."""
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     memos = [known.trials[trial.id] for trial in snapshot.unended]
     uses = [
-        Use(trial.base_cpu, one.used, _most_used(one), in_doubt=_in_doubt(one, snapshot.now))
+        Use(trial.base_cpu, one.used, _most_used(one), in_doubt=_in_doubt(one, snapshot.now), threads=trial.threads)
         for trial, one in zip(snapshot.unended, memos, strict=True)
     ]
     found = most_of_each(uses, largest)
@@ -190,20 +191,20 @@ def _with_waits(most: Most, trial: Trial, memo: MeasuredTrial) -> Most:
     return Most(most.cores, max(most.worth_offering, min(ONE_CORE, trial.base_cpu)))
 
 
-def work_seen(known: Measured, estimates: Mapping[TrialId, Estimate], power: float) -> float:
+def work_seen(known: SweepMeasurements, estimates: Mapping[TrialId, Estimate], power: float) -> float:
     """Return the work of all trials that have been submitted so far, what they have left of it included."""
     done = sum(work_of_step(one.cost, one.cores, one.busy, power) * one.steps for one in known.ended)
     done += sum(work_done(one.trial, known, power) for one in estimates.values())
     return done + sum(one.work for one in estimates.values())
 
 
-def work_done(trial: Trial, known: Measured, power: float) -> float:
+def work_done(trial: Trial, known: SweepMeasurements, power: float) -> float:
     """Return the work that a trial that has not ended has done, as far as its reports tell."""
     memo = known.trials[trial.id]
     return work_of_step(memo.cost or 0.0, memo.cores, memo.busy, power) * _steps_done(trial)
 
 
-def _ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
+def _summarise_ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
     """Return what is kept of a trial that ended; None where nobody knows what it cost."""
     if memo.cost is None:
         return None

@@ -14,7 +14,7 @@ from controllers.core.actions import Action, Decision, Proposal, Stop
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.optuna_library import quiet_optuna
 from controllers.policies.kit.settings import PolicyParameterError, PolicySettings
-from controllers.policies.optuna_pruners.study import PrunedStudy, PrunerState, Reported, steps_between_looks
+from controllers.policies.optuna_pruners.study import PrunedStudy, PrunerState, PrunerView, steps_between_looks
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
@@ -91,7 +91,7 @@ class OptunaPruner(PolicySettings):
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         super().__init__(**parameters)
-        self.made()
+        self.make_pruner()
 
     @property
     def state_type(self) -> type[PrunerState]:
@@ -102,7 +102,7 @@ class OptunaPruner(PolicySettings):
         """Return the state before the first decision."""
         return PrunerState()
 
-    def made(self) -> "BasePruner":
+    def make_pruner(self) -> "BasePruner":
         """Return the pruner.
 
         Raises:
@@ -121,7 +121,7 @@ class OptunaPruner(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: PrunerState) -> Decision[PrunerState]:
         """Ask the pruner about each trial that has reported something new, the oldest report first."""
-        known, ended, studies = dict(state.trials), state.ended or (), state.taken()
+        known, ended, studies = dict(state.trials), state.ended or (), state.take_studies()
         news = [trial for trial in snapshot.trials if trial.progress is not None and _is_new(trial, state)]
         news.sort(key=lambda trial: (trial.progress.at if trial.progress else 0.0, trial.id))
         for of_sweep in by_sweep(news).values():
@@ -131,7 +131,7 @@ class OptunaPruner(PolicySettings):
         running = [trial for trial in news if trial.steady and trial.id not in diverged]
         why = f"Optuna's pruner {self.pruner!r} would prune it"
         for sweep, asked in sorted(by_sweep(running).items()):
-            pruner = self.made()
+            pruner = self.make_pruner()
             study = studies[sweep] = studies.get(sweep) or PrunedStudy(asked[0].direction)
             study.learn(one for one in (*ended, *known.values()) if one.sweep == sweep)
             for trial in asked:
@@ -153,10 +153,10 @@ def _is_new(trial: Trial, state: PrunerState) -> bool:
 def _take_in(
     news: Sequence[Trial],
     snapshot: Snapshot,
-    known: dict[TrialId, Reported],
-    ended: tuple[Reported, ...],
+    known: dict[TrialId, PrunerView],
+    ended: tuple[PrunerView, ...],
     studies: dict[str, PrunedStudy],
-) -> tuple[Reported, ...]:
+) -> tuple[PrunerView, ...]:
     """Put the ``news`` of a sweep into ``known``; return ``ended``, thinned where its trials go on for too long.
 
     All trials of a sweep keep values at the same steps: pruners compare them there.
@@ -165,12 +165,12 @@ def _take_in(
     of_sweep = [one for one in (*ended, *known.values()) if one.sweep == sweep]
     every = of_sweep[0].every if of_sweep else steps_between_looks(snapshot.trials, sweep)
     for number, trial in enumerate((one for one in news if one.id not in known), start=len(of_sweep)):
-        known[trial.id] = Reported(sweep, number, every)
+        known[trial.id] = PrunerView(sweep, number, every)
     needed = max(known[one.id].every_needed(one.progress.step) for one in news if one.progress)
     if needed > every:
         studies.pop(sweep, None)
-        ended = tuple(one.thinned(needed) if one.sweep == sweep else one for one in ended)
-        known |= {name: one.thinned(needed) for name, one in known.items() if one.sweep == sweep}
+        ended = tuple(one.thin(needed) if one.sweep == sweep else one for one in ended)
+        known |= {name: one.thin(needed) for name, one in known.items() if one.sweep == sweep}
     known |= {trial.id: known[trial.id].with_report(trial) for trial in news}
     return ended
 

@@ -23,7 +23,7 @@ _NAME: Final = "sweep"
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class PrunerView:
     """What a pruner knows of a trial: values by step, what it noted itself, and whether the trial has succeeded.
 
     ``number`` counts the trials of ``sweep`` in the order in which they first reported. ``every`` is the number of
@@ -43,7 +43,7 @@ class Reported:
             return False
         return trial.progress is None or (bool(self.values) and self.values[-1][0] >= self._step(trial.progress.step))
 
-    def with_report(self, trial: Trial) -> "Reported":
+    def with_report(self, trial: Trial) -> "PrunerView":
         """Return this with the newest report of ``trial``.
 
         Steps between two looks get the value of the later one: pruners that compare trials at the same step would
@@ -64,7 +64,7 @@ class Reported:
             every *= 2
         return every
 
-    def thinned(self, every: int) -> "Reported":
+    def thin(self, every: int) -> "PrunerView":
         """Return this with values that lie ``every`` steps apart, the first of each stretch."""
         kept: dict[int, float] = {}
         for step, value in self.values:
@@ -88,10 +88,10 @@ class PrunedStudy:
         optuna = quiet_optuna()
         self._storage = optuna.storages.InMemoryStorage()
         self._study: Study = optuna.create_study(study_name=_NAME, storage=self._storage, direction=direction.value)
-        self._known: list[Reported] = []
+        self._known: list[PrunerView] = []
         self._ids: list[int] = []
 
-    def learn(self, reported: Iterable[Reported]) -> None:
+    def learn(self, reported: Iterable[PrunerView]) -> None:
         """Take in all trials of the sweep that have reported, as they are known now."""
         for one in sorted(reported, key=lambda one: one.number):
             if one.number == len(self._known):
@@ -99,7 +99,7 @@ class PrunedStudy:
             elif one is not self._known[one.number]:
                 self._go_on(one)
 
-    def prunes(self, pruner: "BasePruner", one: Reported) -> tuple[bool, Reported]:
+    def prunes(self, pruner: "BasePruner", one: PrunerView) -> tuple[bool, PrunerView]:
         """Return whether ``pruner`` would prune a trial, and what is known of it with what the pruner noted."""
         pruned = pruner.prune(self._study, self._study.get_trials(deepcopy=False)[one.number])
         noted = self._study.get_trials(deepcopy=False)[one.number].system_attrs
@@ -107,7 +107,7 @@ class PrunedStudy:
         self._known[one.number] = known
         return pruned, known
 
-    def _begin(self, one: Reported) -> None:
+    def _begin(self, one: PrunerView) -> None:
         optuna = quiet_optuna()
         running = optuna.trial.create_trial(
             state=optuna.trial.TrialState.RUNNING,
@@ -120,7 +120,7 @@ class PrunedStudy:
         self._known.append(replace(one, over=False))
         self._go_on(one)
 
-    def _go_on(self, one: Reported) -> None:
+    def _go_on(self, one: PrunerView) -> None:
         before = self._known[one.number]
         for step, value in one.values[len(before.values) :]:
             self._storage.set_trial_intermediate_value(self._ids[one.number], step, value)
@@ -137,11 +137,11 @@ class PrunerState:
     kept with the state, and who takes it takes it out.
     """
 
-    trials: Mapping[TrialId, Reported] = field(default_factory=dict)
-    ended: tuple[Reported, ...] | None = None
+    trials: Mapping[TrialId, PrunerView] = field(default_factory=dict)
+    ended: tuple[PrunerView, ...] | None = None
     studies: Annotated[dict[str, Any], Field(exclude=True)] = field(default_factory=dict, compare=False, repr=False)
 
-    def taken(self) -> dict[str, PrunedStudy]:
+    def take_studies(self) -> dict[str, PrunedStudy]:
         """Return the studies of this state by sweep, once: they change with the next decision."""
         found = dict(self.studies)
         self.studies.clear()

@@ -1,6 +1,6 @@
 """Cores that stand idle: a trial that waits at a rung may train on where nobody else can use them. Pure.
 
-Towards the end of a sweep fewer trials go on than there are places. Whoever waits can train there meanwhile. Many of
+Towards the end of a sweep fewer trials go on than there are places. Trials that wait can train there meanwhile. Many of
 those that the rule lets past later have then come far already, and end no later than the sweep. It takes nothing from
 the others: only cores that they are known to be unable to use count as idle (``kit.work_left``).
 """
@@ -49,7 +49,7 @@ class IdleCores:
             for name in nodes & self._on.keys():
                 self._on[name] -= cores
             self._in_all -= cores
-            # Whoever was placed and does not run yet: nobody knows whose cores it will use.
+            # A trial without nodes was placed and does not run yet: nobody knows whose cores it will use.
             self._settled &= bool(nodes)
 
     def kept(self, trials: Iterable[Trial], new: Collection[TrialId]) -> Iterator[Trial]:

@@ -17,7 +17,7 @@ from controllers.core.actions import Action, Assessment, Decision, Place, Propos
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
-from controllers.policies.kit.work_left import Measured, measured, most_cores
+from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep, most_cores
 from controllers.policies.promote.idle_cores import IdleCores
 from controllers.policies.promote.ranks import PromoteState, Ranks, by_sweep
 from controllers.policies.promote.rungs import Level
@@ -32,9 +32,9 @@ LEAST: Final = 4
 MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
 """A trial that was suspended so often goes on: each attempt takes one from the sweep's retries."""
 STAYS: Final = 10.0
-"""Times what the sweep's trials take to start for which one stays that runs anew, if nobody needs its place.
+"""A resumed trial keeps its place for this many start-up times, unless another needs it.
 
-What others can use is measured, and changes from one look to the next.
+What others can use is measured, and changes from one look to the next: a place that is idle now may not be idle then.
 """
 MOST_BESIDE: Final = 100
 """Trials that get idle cores in one decision, so that none takes long: the others come next."""
@@ -103,7 +103,7 @@ class Promote(PolicySettings):
                 stops += self._ends(of_sweep, ranks, rungs)
         stopped = {one.action.trial for one in stops}
         left = [trial for trial in snapshot.unended if trial.id not in stopped]
-        known = state.measured if self.finish == "all" else measured(snapshot, state.measured)
+        known = state.measured if self.finish == "all" else measure_sweep(snapshot, state.measured)
         placing, suspensions = self._steps(snapshot, left, ranks, known)
         places = [
             Proposal(Place(one.id) if node is None else Place.on(node, one), ranks.reason(one, rungs))
@@ -114,11 +114,11 @@ class Promote(PolicySettings):
             (*stops, *places, *suspensions),
             snapshot.now + self.interval if snapshot.unended else None,
             {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if ranks.losses[one.id]},
-            narrowed=_narrowed(snapshot, frozenset(one.id for one, _ in placing), ranks, rungs, usual, self.finish),
+            narrowed=_narrow(snapshot, frozenset(one.id for one, _ in placing), ranks, rungs, usual, self.finish),
         )
 
     def _steps(
-        self, snapshot: Snapshot, trials: Sequence[Trial], ranks: Ranks, known: Measured
+        self, snapshot: Snapshot, trials: Sequence[Trial], ranks: Ranks, known: SweepMeasurements
     ) -> tuple[list[tuple[Trial, NodeName | None]], list[Proposal]]:
         """Return who gets a place, on which node if that matters, and who is suspended; ``trials`` are not stopped."""
         first = ranks.in_order(trial for trial in trials if trial.waits and not ranks.held(trial))
@@ -135,7 +135,7 @@ class Promote(PolicySettings):
         stay = {one.id for one in kept}
         behind = [one for one in behind if one.id not in stay]
         leaving = len(behind) + sum(one.phase in {Phase.SUSPENDING, Phase.STOPPING} for one in snapshot.unended)
-        # Whoever leaves already makes room: to suspend one more at each look until it has left would be too many.
+        # A trial that leaves already makes room. Without this, each look would suspend one more until it has left.
         worst = list(reversed(kept))[: max(0, len(unplaced) - leaving)]
         suspensions = [
             *(Proposal(Suspend(one.id), "suspending: it is not among the best at its rung") for one in behind),
@@ -168,7 +168,7 @@ class Promote(PolicySettings):
 
 
 def _on_idle_cores(
-    snapshot: Snapshot, ranks: Ranks, known: Measured, behind: Sequence[Trial], waiting: Sequence[Trial]
+    snapshot: Snapshot, ranks: Ranks, known: SweepMeasurements, behind: Sequence[Trial], waiting: Sequence[Trial]
 ) -> tuple[list[Trial], list[tuple[Trial, NodeName | None]]]:
     """Return who of those that run ``behind`` stays on idle cores, and who of those ``waiting`` starts on such."""
     starting = {one.id for one in snapshot.unended if ranks.held(one) and not (one.waits or one.steady)}
@@ -177,7 +177,7 @@ def _on_idle_cores(
     # A gang never trains on idle cores, so it has none to stay on.
     new = {one.id for one in behind if not one.gang and known.trials[one.id].running_since > since}
     kept = list(idle.kept(behind, new))
-    # The last suspension is kept for a rung: whoever uses idle cores may have to make room once more.
+    # The last suspension is kept for a rung: a trial on idle cores may have to make room once more.
     again = [one for one in waiting if one.suspensions < MOST_SUSPENSIONS - 1]
     return kept, [*islice(idle.places(again), MOST_BESIDE)]
 
@@ -192,7 +192,7 @@ def _usual_steps(trials: Iterable[Trial]) -> float | None:
     return statistics.median(told) if told else None
 
 
-def _narrowed(
+def _narrow(
     snapshot: Snapshot,
     places: frozenset[TrialId],
     ranks: Ranks,

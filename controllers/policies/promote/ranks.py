@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from controllers.core.model import Snapshot, Trial, TrialId
-from controllers.policies.kit.work_left import Measured
+from controllers.policies.kit.work_left import SweepMeasurements
 from controllers.policies.promote.rungs import KeptLosses, Ladder, Level, Losses, with_reached
 
 
@@ -27,7 +27,7 @@ class PromoteState:
     losses: Mapping[TrialId, tuple[KeptLosses, ...]] = field(default_factory=dict)
     passed: Mapping[TrialId, int] = field(default_factory=dict)
     ended: Annotated[Mapping[str, tuple[tuple[KeptLosses, ...], ...]] | None, BeforeValidator(_by_sweep_or_anew)] = None
-    measured: Measured = field(default_factory=Measured)
+    measured: SweepMeasurements = field(default_factory=SweepMeasurements)
 
 
 class Ranks:

@@ -40,7 +40,7 @@ class Level:
         return tuple(found)
 
 
-def made(progress: Progress, usual_steps: float | None) -> float | None:
+def part_made(progress: Progress, usual_steps: float | None) -> float | None:
     """Return the part of its training that a trial has made; None where nobody knows.
 
     Args:
@@ -81,7 +81,7 @@ def with_reached(
     trial: Trial, before: tuple[Losses, ...], rungs: Sequence[float], usual_steps: float | None
 ) -> tuple[Losses, ...]:
     """Return the losses of ``trial`` at the rungs that it has reached, the first rung first."""
-    if trial.progress is None or (part := made(trial.progress, usual_steps)) is None:
+    if trial.progress is None or (part := part_made(trial.progress, usual_steps)) is None:
         return before
     reached = sum(part >= rung for rung in rungs)
     new = max(0, reached - len(before))
@@ -121,7 +121,7 @@ class Ladder:
     def rank(self, trial: TrialId, rung: int) -> float:
         """Return which part of all that have reached ``rung`` goes before ``trial`` there."""
         of_rung = self._rungs[rung]
-        # Whoever was let past just now may stand at a rung at which nobody counted when the ladder was made.
+        # A trial that was let past just now may stand at a rung where no trial counted when the ladder was made.
         return of_rung.before(self._losses[trial][rung]) / max(1, len(of_rung))
 
     def goes_on(self, trial: TrialId, rung: int) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from controllers.core.actions import Assessment
 from controllers.core.model import Category, Phase, Snapshot, Trial, TrialId
-from controllers.core.progress import Mark, growth, mark, recategorised, reported_since, usable
+from controllers.core.progress import Mark, growth, mark, recategorise, reported_since, usable
 from controllers.policies.kit.asked_moves import AskedMove
 from controllers.policies.kit.settings import Threshold
 
@@ -60,7 +60,7 @@ class SpeConState:
 _UNKNOWN = SpeConMemo()
 
 
-def recalled(snapshot: Snapshot, state: SpeConState) -> dict[TrialId, SpeConMemo]:
+def recall(snapshot: Snapshot, state: SpeConState) -> dict[TrialId, SpeConMemo]:
     """Return the memos to go on with: of every live or moving trial, and of those that were live and have not ended.
 
     A moving trial may hold no node, and be new to this state, where a controller begins in mid-move.
@@ -75,7 +75,7 @@ def recalled(snapshot: Snapshot, state: SpeConState) -> dict[TrialId, SpeConMemo
     return memos
 
 
-def categorised(trial: Trial, memo: SpeConMemo, threshold: Threshold, now: float) -> SpeConMemo:
+def categorise(trial: Trial, memo: SpeConMemo, threshold: Threshold, now: float) -> SpeConMemo:
     """Return the memo after one categorisation interval; without a new, usable report it stays as it is.
 
     The first report is only remembered, and the first gain has no gain before it to fall below.
@@ -86,7 +86,7 @@ def categorised(trial: Trial, memo: SpeConMemo, threshold: Threshold, now: float
     if memo.mark is None:
         return replace(memo, mark=mark(progress))
     gain = growth(progress, memo.mark, trial.direction, threshold.normalise)
-    category = recategorised(memo.category, fast=gain >= threshold.alpha, slowing=_declined(memo.growth, gain))
+    category = recategorise(memo.category, fast=gain >= threshold.alpha, slowing=_declined(memo.growth, gain))
     since = memo.converged_at if memo.category is Category.CONVERGED else now
     converged_at = since if category is Category.CONVERGED else None
     return replace(memo, mark=mark(progress), growth=gain, category=category, converged_at=converged_at)
@@ -103,7 +103,7 @@ def _declined(before: float | None, gain: float) -> bool:
     """Return whether a gain fell, or is none at all.
 
     The listing asks for a smaller gain than before. Its |dE| is never quite 0; ours is, whenever a trial
-    gets no better, and a trial that stands still for good would stay WATCHING for ever.
+    gets no better, and a trial that stands still for good would never leave WATCHING.
     """
     return before is not None and (gain < before or gain == 0)
 

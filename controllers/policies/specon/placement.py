@@ -14,8 +14,8 @@ from controllers.policies.kit.occupancy import Occupancy, heading, weight
 class ScoredNodes:
     """The nodes with their scores, while requests for moves are served one after another.
 
-    A move changes two nodes, so the order of all nodes is kept up instead of being found anew for each request:
-    there may be as many requests as trials.
+    A move changes two nodes, so the order of all nodes is kept up instead of being sorted for each request: there may
+    be as many requests as trials.
     """
 
     occupancy: Occupancy

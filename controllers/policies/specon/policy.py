@@ -22,8 +22,8 @@ from controllers.policies.specon.categories import (
     PendingMove,
     SpeConMemo,
     SpeConState,
-    categorised,
-    recalled,
+    categorise,
+    recall,
     went_on_declining,
 )
 from controllers.policies.specon.placement import ScoredNodes, destination, rebalance
@@ -101,7 +101,7 @@ class SpeCon(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: SpeConState) -> Decision[SpeConState]:
         """Categorise what is due, and ask for the moves that follow."""
-        turn = _Turn(snapshot, recalled(snapshot, state))
+        turn = _Turn(snapshot, recall(snapshot, state))
         due = snapshot.now >= state.due_at - CLOCK_SLACK
         declining = self._categorise(turn) if due else ()
         proposals = list(self._migrations(turn, declining))
@@ -121,7 +121,7 @@ class SpeCon(PolicySettings):
         steady = [trial for trial, memo in turn.memos.items() if turn.trials[trial].steady and not memo.migrated]
         before = {trial: turn.memos[trial] for trial in steady}
         for trial in steady:
-            turn.memos[trial] = categorised(turn.trials[trial], before[trial], threshold, turn.snapshot.now)
+            turn.memos[trial] = categorise(turn.trials[trial], before[trial], threshold, turn.snapshot.now)
         return tuple(trial for trial in steady if went_on_declining(before[trial], turn.memos[trial]))
 
     def _migrations(self, turn: _Turn, declining: tuple[TrialId, ...]) -> Iterator[Proposal]:

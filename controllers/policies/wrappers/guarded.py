@@ -33,12 +33,13 @@ class GuardedState(Generic[S]):
 class Guarded(AroundOne):
     """Lets the proposals of ``policy`` through one by one; the others come back as ``vetoed`` with the reason.
 
-    A proposal is held back where its trial is not running or a gang is incomplete; was acted on less than
-    ``cooldown`` ago; would be the one move too many; has a stale metric, or for a move none; or where the
-    node has no room, counting requests and the moves under way to it. A gang is let through whole, with a node for each
-    of its workers, or held back: where a policy names one node, or none, the others are those nearest to it. A trial
-    may be placed if it waits for that, and stopped if it runs or waits. A change of its share holds no move, suspension
-    or stop back: it has taken hold, and the next attempt starts with the request of old.
+    A proposal is held back where its trial is not running or a gang is incomplete; was moved less than ``cooldown``
+    ago, or for a resize acted on less than ``resize_cooldown`` ago; would be the one move too many; has a stale metric,
+    or for a move none; or where the node has no room, counting requests and the moves under way to it. A gang is let
+    through whole, with a node for each of its workers, or held back: where a policy names one node, or none, the others
+    are those nearest to it. A trial may be placed if it waits for that, and stopped if it runs or waits. A change of
+    its share holds no move, suspension or stop back: it has taken hold, and the next attempt starts with the request of
+    old.
 
     While a trial waits for a place, a policy that gives places is asked again every ``look_again``: room may come
     without any trial changing, when others' pods leave a node.
@@ -47,7 +48,12 @@ class Guarded(AroundOne):
     cooldown: float = Field(
         default=5.0,
         ge=0,
-        description="seconds between two actions on a trial, as long as a save and resume; a resize delays no move",
+        description="seconds between two moves or suspensions of a trial, as long as a save and resume",
+    )
+    resize_cooldown: float = Field(
+        default=5.0,
+        ge=0,
+        description="seconds after any action on a trial in which its share is not changed; that delays no move",
     )
     disruption: float = Field(
         default=0.25, gt=0, le=1, description="greatest share of the live trials that may move at once, but always one"
@@ -76,7 +82,8 @@ class Guarded(AroundOne):
     def decide(self, snapshot: Snapshot, state: GuardedState[Any]) -> Decision[GuardedState[Any]]:
         """Ask the policy and check what it wants, in its order."""
         wanted = self.policy.decide(snapshot, state.policy)
-        cooling, moved = (self._recent(snapshot, since) for since in (state.acted_at, state.moved_at))
+        cooling = self._recent(snapshot, state.acted_at, self.resize_cooldown)
+        moved = self._recent(snapshot, state.moved_at, self.cooldown)
         passed: list[Proposal] = []
         vetoed = list(wanted.vetoed)
         if wanted.proposals:
@@ -99,12 +106,13 @@ class Guarded(AroundOne):
             tuple(vetoed),
         )
 
-    def _recent(self, snapshot: Snapshot, since: Mapping[TrialId, float]) -> dict[TrialId, float]:
-        """Return those of ``since`` that the cooldown still counts, by name."""
+    @staticmethod
+    def _recent(snapshot: Snapshot, since: Mapping[TrialId, float], cooldown: float) -> dict[TrialId, float]:
+        """Return those of ``since`` that a cooldown still counts, by name."""
         return {
             name: at
             for name, at in sorted(since.items())
-            if snapshot.now - at < self.cooldown and not ((trial := snapshot.named.get(name)) and trial.phase.ended)
+            if snapshot.now - at < cooldown and not ((trial := snapshot.named.get(name)) and trial.phase.ended)
         }
 
     def _wake_at(self, snapshot: Snapshot, asked: float | None) -> float | None:
@@ -145,12 +153,17 @@ class _Review:
             case Place():
                 found = None if trial.waits else "the trial does not wait for a place"
             case Resize():
-                found = self._unfit(trial) or self._cooling(trial, self.cooling) or self._stale(trial)
+                found = (
+                    self._unfit(trial)
+                    or self._cooling(trial, self.cooling, self.guards.resize_cooldown)
+                    or self._stale(trial)
+                )
             case Migrate():
                 blind = "no metric yet" if trial.progress is None else self._stale(trial)
-                found = self._unfit(trial) or self._cooling(trial, self.moved) or blind or self._too_many()
+                cooling = self._cooling(trial, self.moved, self.guards.cooldown)
+                found = self._unfit(trial) or cooling or blind or self._too_many()
             case Suspend():
-                found = self._unfit(trial) or self._cooling(trial, self.moved)
+                found = self._unfit(trial) or self._cooling(trial, self.moved, self.guards.cooldown)
             case Stop():
                 found = None if trial.waits else self._unfit(trial)
             case _:
@@ -166,9 +179,9 @@ class _Review:
             return f"only {len(trial.nodes)} of {trial.workers} workers are placed"
         return None
 
-    def _cooling(self, trial: Trial, since: Mapping[TrialId, float]) -> str | None:
+    def _cooling(self, trial: Trial, since: Mapping[TrialId, float], cooldown: float) -> str | None:
         if trial.id in since:
-            return f"acted on {self.now - since[trial.id]:g} s ago, cooldown {self.guards.cooldown:g} s"
+            return f"acted on {self.now - since[trial.id]:g} s ago, cooldown {cooldown:g} s"
         return None
 
     def _stale(self, trial: Trial) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 from controllers.core.actions import Decision, Place, Proposal
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity, request_shape
-from controllers.policies.kit.places import placed, waiting, with_room
+from controllers.policies.kit.places import nodes_placed_on, waiting, with_room
 from controllers.policies.wrappers.wrapper import AroundOne
 
 
@@ -17,13 +17,13 @@ class Pinned(AroundOne):
     The thesis compares two runs from the same initial placement; this repeats that of an earlier run. A trial
     that is not named, or whose node is not there, not ready or too small for it, goes where the default scheduler
     puts it. Only for a node that the campaign's other trials fill for now does a trial wait, as it did in the run that
-    is repeated; so none waits for ever.
+    is repeated. These trials end, so it starts at some time.
 
     A trial that a search gives its hyperparameters starts only where there is room: the later it is asked, the more the
     search knows.
 
     A policy that needs ``Place`` decides itself when and where a trial that is not named starts: it may hold it back.
-    Under any other, what an earlier policy suspended goes on, so that no trial waits for ever.
+    Under any other, what an earlier policy suspended goes on: no other part would ever start it again.
 
     A gang starts with all its workers at once, near each other, as soon as they have room. Only under a policy that
     does nothing at all is it left to the default scheduler, which places pod by pod.
@@ -48,7 +48,7 @@ class Pinned(AroundOne):
     def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
         """Ask the policy within, then place what waits: a pin goes before what that policy wants for the trial."""
         wanted = self.policy.decide(snapshot, state)
-        places = placed(wanted.proposals)
+        places = nodes_placed_on(wanted.proposals)
         decides_itself = Place in self.policy.needs
         nodes = {node.name: node for node in snapshot.nodes}
         left: list[Trial] = []

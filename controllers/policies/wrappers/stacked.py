@@ -9,12 +9,12 @@ from pydantic import SkipValidation
 from controllers.core.actions import Assessment, Decision, Proposal
 from controllers.core.model import Snapshot, TrialId
 from controllers.core.policy import Policy
-from controllers.policies.kit.capacity import reconciled
+from controllers.policies.kit.capacity import reconcile
 from controllers.policies.wrappers.wrapper import Wrapper
 
 
 class Stacked(Wrapper):
-    """Puts the decisions of ``policies`` together, in their order, as far as they go together (``reconciled``).
+    """Puts the decisions of ``policies`` together, in their order, as far as they go together (``reconcile``).
 
     Each looks at the same snapshot, unless one before it has narrowed that (``Decision.narrowed``). Reasons begin with
     the name of the policy that gives them: two policies may put the same trial into different categories, and people
@@ -50,9 +50,9 @@ class Stacked(Wrapper):
             decisions.append(policy.decide(seen, inner))
             seen = decisions[-1].narrowed or seen
         decided = list(zip(self.policies, decisions, strict=True))
-        proposals = [_named(policy, one) for policy, decision in decided for one in decision.proposals]
-        vetoed = [(_named(policy, one), why) for policy, decision in decided for one, why in decision.vetoed]
-        kept, clashing = reconciled(proposals, snapshot)
+        proposals = [_name_policy(policy, one) for policy, decision in decided for one in decision.proposals]
+        vetoed = [(_name_policy(policy, one), why) for policy, decision in decided for one, why in decision.vetoed]
+        kept, clashing = reconcile(proposals, snapshot)
         assessments: dict[TrialId, Assessment] = {}
         for decision in decisions:
             assessments = {**decision.assessments, **assessments}
@@ -65,6 +65,6 @@ class Stacked(Wrapper):
         )
 
 
-def _named(policy: Policy[Any], proposal: Proposal) -> Proposal:
+def _name_policy(policy: Policy[Any], proposal: Proposal) -> Proposal:
     """Return the proposal with the name of its policy before the reason."""
     return replace(proposal, reason=f"{policy.name}: {proposal.reason}")

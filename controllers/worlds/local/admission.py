@@ -29,7 +29,7 @@ _SLACK: Final = 1e-9
 _IDLE: Final = ""
 
 
-class Measured(Protocol):
+class AttemptMeter(Protocol):
     """What is measured of attempts that run."""
 
     def cpu_seconds(self, job: LocalJob) -> float:
@@ -68,7 +68,7 @@ class Admission:
         gauge: What the machine tells of itself.
     """
 
-    def __init__(self, machine: Machine, jobs: JobBook, measured: Measured, gauge: Gauge) -> None:
+    def __init__(self, machine: Machine, jobs: JobBook, measured: AttemptMeter, gauge: Gauge) -> None:
         self._machine = machine
         self._jobs = jobs
         self._measured = measured

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from controllers.core import labels
 from controllers.worlds.local.beginnings import note_beginning
 from controllers.worlds.local.endings import is_hooked, owned_by, steps_gained, true_code
-from controllers.worlds.local.environment import composed
+from controllers.worlds.local.environment import compose_environment, threads_of
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name, write_whole
 from controllers.worlds.local.last_words import last_line
@@ -119,7 +119,7 @@ class Surroundings:
         # The others of a gang log nothing: two that logged into one run would double every step.
         if rank == 0 and self.tracking is not None:
             ours |= self.tracking.environment(step, token, left=left)
-        env = composed(self.inherited, step.environment, self.imposed, cpus, part) | ours
+        env = compose_environment(self.inherited, step.environment, self.imposed, cpus, part) | ours
         # A workflow's variables hold what a controller, or Kubernetes, fills in.
         empty = {contract.ENV_RUN} if not env.get(contract.ENV_RUN) else set[str]()
         if contract.ENV_TRIAL_ID in env and contract.ENV_RUN_CONTEXT not in ours:
@@ -206,7 +206,7 @@ class Attempts:
         """Return the attempts that have ended since the last call; nothing of their process trees is left.
 
         Raises:
-            GangError: the workers of one trained each for itself.
+            GangNotJoinedError: the workers of one trained each for itself.
         """
         whose = {key: crew for crew in self._crews.values() for key in crew.at_work}
         for end in self._launcher.exits():
@@ -255,14 +255,14 @@ class Attempts:
         return bool(job.trial and job.attempt) and self.standing(job).begins_again
 
     def broken(self) -> frozenset[str]:
-        """Return the keys of the attempts that lost a worker, and of which others still run."""
+        """Return the keys of the attempts that lost a worker while other workers of theirs still run."""
         return frozenset(key for key, crew in self._crews.items() if crew.broken)
 
     def check_joined(self, now: float, within_s: float) -> None:
         """Refuse gangs whose workers have not begun to meet in time.
 
         Raises:
-            GangError: those of one have not.
+            GangNotJoinedError: those of one have not.
         """
         for crew in self._crews.values():
             crew.check_joined(now, within_s)
@@ -283,6 +283,12 @@ class Attempts:
         for key in self._crews[job.key].at_work:
             self._shares.resize(key, cpu)
 
+    def threads(self, job: LocalJob, part: float) -> int:
+        """Return with how many threads each worker is told to compute; 0 where the user chose a number."""
+        around = self._around
+        cores = min(cores_at_most(job.step, around.node_cpu[node]) for node in job.nodes)
+        return threads_of({**around.inherited, **job.step.environment, **around.imposed}, cores, part)
+
     def share(self, job: LocalJob, part: float) -> None:
         """Tell the hooks of an attempt, where it has some, the fair part of its node that each worker has, in cores."""
         cores = min(cores_at_most(job.step, self._around.node_cpu[node]) for node in job.nodes)
@@ -291,7 +297,7 @@ class Attempts:
             self._parts[job.id] = text
             file = self._around.part_of(job)
             file.parent.mkdir(exist_ok=True)
-            write_whole(file, text.encode())
+            write_whole(file, text.encode(), durable=False)
 
     def cpu_seconds(self, job: LocalJob) -> float:
         """Return the CPU seconds that the attempt has used so far, over all its workers."""

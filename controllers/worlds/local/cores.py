@@ -12,13 +12,13 @@ from typing import Final
 LATE_S: Final = 10.0
 """Seconds over which the use of cores is averaged."""
 SETTLED_S: Final = LATE_S + 5.0
-"""Seconds after which what an attempt used of late tells of it: its start, with files that a disk must bring, is none
-of it by then."""
+"""An attempt's use of late counts only once it has run for so many seconds: by then its start, with files that a disk
+must bring, is no part of it."""
 CLEARLY_LESS: Final = 0.75
-"""An attempt that could use less than this part of what it requests counts as what it could use."""
+"""An attempt that can use less than this part of its request counts with what it can use, not with the request."""
 HEADROOM: Final = 1.1
 WORTH_STARTING: Final = 0.5
-"""One more starts where so much of what it will use stands idle: it would cost the others less than it wins."""
+"""One more trial starts where this part of what it will use stands idle: it costs the others less than it wins."""
 
 LEAST_IDLE: Final = 0.1
 """Cores that must stand idle so that one more starts: less is noise."""

@@ -14,7 +14,7 @@ from mlflow_hooks.presence import Presence
 MOST_BARREN: Final = failures.MOST_BARREN
 _FIRST_PAUSE_S = failures.FIRST_PAUSE_S
 _HIDDEN: Final = 1
-"""Exit code of a program of which only is known that it did not come to its end."""
+"""Exit code of a program that did not come to its end, where nothing more is known."""
 _TAIL: Final = 65_536
 
 

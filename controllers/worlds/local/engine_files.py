@@ -109,6 +109,6 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError as error:
-        message = f"{path} is no JSON ({error}): put back what was there, or start anew with --fresh"
+        message = f"{path} is no JSON ({error}): put back what was there, or start a new run with --fresh"
         raise SpeconError(message) from error
     return kept if isinstance(kept, dict) else {}

@@ -27,10 +27,10 @@ _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LOOPBACK: Final = ("127.0.0.1", "localhost")
 
 
-def inherited(env: Mapping[str, str]) -> dict[str, str]:
+def inherit_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return what trials get of the environment that a sweep is started in.
 
-    Whoever starts it inside a job of torchrun, of MPI or of another sweep has variables that tell *that* job's worker
+    Inside a job of torchrun, of MPI or of another sweep, this environment has variables that tell *that* job's worker
     who it is. A trial that believed them would wait for workers that nobody starts, or log into a stranger's run.
     """
     return {
@@ -54,7 +54,7 @@ def common(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in differing and not name.startswith(_OURS)}
 
 
-def composed(
+def compose_environment(
     inherited: Mapping[str, str], of_step: Mapping[str, str], imposed: Mapping[str, str], cpus: float, part: float
 ) -> dict[str, str]:
     """Return the environment of an attempt, but for what tells it from other attempts of its step.
@@ -69,7 +69,11 @@ def composed(
     whole = {**inherited, **of_step, **imposed, contract.ENV_CPUS: f"{cpus:g}"}
     # More threads than cores cost more than they save, most of all where they wait for each other by spinning.
     whole.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    if not any(whole.get(name) for name in _THREADS):
-        threads = str(max(1, math.floor(min(cpus, part))))
-        whole |= {"OMP_NUM_THREADS": threads, contract.ENV_THREADS: threads}
+    if threads := threads_of(whole, cpus, part):
+        whole |= {"OMP_NUM_THREADS": str(threads), contract.ENV_THREADS: str(threads)}
     return whole
+
+
+def threads_of(env: Mapping[str, str], cpus: float, part: float) -> int:
+    """Return how many threads an attempt is told to compute with, see ``composed``; 0 where the user chose a number."""
+    return 0 if any(env.get(name) for name in _THREADS) else max(1, math.floor(min(cpus, part)))

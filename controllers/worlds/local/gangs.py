@@ -16,7 +16,7 @@ NOT_STARTED: Final = 71
 _MEETINGS: Final = "gang"
 
 
-class GangError(SpeconError):
+class GangNotJoinedError(SpeconError):
     """The training program of a gang does not train with the other workers."""
 
 
@@ -66,12 +66,12 @@ class Crew:
         """Return the end of an attempt that has no process left.
 
         Raises:
-            GangError: its workers have all come to an end, and never met.
+            GangNotJoinedError: its workers have all come to an end, and never met.
         """
         code = verdict(self.codes.values())
         if self.meeting is not None:
             if code == 0 and self.apart:
-                raise GangError(_trained_apart(self.job, "all of them have ended"))
+                raise GangNotJoinedError(_trained_apart(self.job, "all of them have ended"))
             self.meeting.close()
         return Ended(self.job.key, code, self.cpu_seconds, self.asked, self.memory_kills)
 
@@ -84,10 +84,10 @@ class Crew:
         """Refuse workers that run for themselves.
 
         Raises:
-            GangError: none of them has begun to meet the others ``within_s`` seconds after they started.
+            GangNotJoinedError: none of them has begun to meet the others ``within_s`` seconds after they started.
         """
         if now > self.job.started_at + within_s and self.at_work and self.apart:
-            raise GangError(_trained_apart(self.job, f"{within_s:g} seconds have passed"))
+            raise GangNotJoinedError(_trained_apart(self.job, f"{within_s:g} seconds have passed"))
 
 
 class Meeting:
@@ -101,7 +101,7 @@ class Meeting:
         self._folder = self._all / token
         shutil.rmtree(self._all, ignore_errors=True)
         self._folder.mkdir(parents=True)
-        # Whoever makes or removes anything in it sets the time of its change: seen even if nothing is left of it.
+        # A worker that makes or removes anything in it sets the time of its change: seen even if nothing is left of it.
         os.utime(self._folder, (0, 0))
 
     @property

@@ -1,6 +1,6 @@
 """All jobs of a workflow, with those at hand that the world asks for again and again: no look goes through all of them.
 
-A sweep has thousands of trials, of which a few run. What most looks ask is about these few.
+A sweep has thousands of trials, and a few of them run. Most looks ask about these few.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, ValuesView
@@ -13,7 +13,7 @@ class JobBook(MutableMapping[str, LocalJob]):
     """The jobs by the id of their step, in the order of submission; none is ever taken out.
 
     ``changes`` counts whatever was changed, ``ends`` only what the steps that follow may depend on: jobs that came, and
-    jobs that ended. Whoever has seen a number has seen all that was before it.
+    jobs that ended. A reader that has seen a number has seen all changes before it.
     """
 
     def __init__(self, jobs: Mapping[str, LocalJob]) -> None:
@@ -35,7 +35,7 @@ class JobBook(MutableMapping[str, LocalJob]):
     def __setitem__(self, name: str, job: LocalJob) -> None:
         before = self._all.get(name)
         if before == job:
-            return  # the same object stays, so that whoever compares sees no change
+            return  # the same object stays, so that a comparison sees no change
         self.changes += 1
         if before is None:
             self._places[name] = len(self._places)
@@ -61,7 +61,7 @@ class JobBook(MutableMapping[str, LocalJob]):
 
     @property
     def placed(self) -> list[LocalJob]:
-        """The jobs of which an attempt runs."""
+        """The jobs with an attempt that runs."""
         return self._in_order(self._placed.values())
 
     @property

@@ -52,10 +52,11 @@ class LocalJob:
     failed, where it did at once; ``given_up`` tells that no other followed although its rule allowed one, since two
     failed so alike. ``gained`` is how many steps it had come to when it last left, ``barren`` how often since it left
     although nobody had asked it to, and had come no further. ``left`` tells that its last attempt said that it saved
-    and left. ``memory_kills`` counts its attempts that were killed because the machine had no memory left, the last of
-    which held ``memory_peak`` bytes; ``alone`` tells that its next attempt, or the one that runs, has the machine to
+    and left. ``memory_kills`` counts its attempts that were killed because the machine had no memory left. The last one
+    held ``memory_peak`` bytes; ``alone`` tells that its next attempt, or the one that runs, has the machine to
     itself for that. ``begun_again`` counts its attempts that began from nothing although one before had trained.
-    ``processes`` tells those of ``pids`` from any others.
+    ``processes`` tells those of ``pids`` from any others. ``threads`` is with how many each worker was told to compute,
+    0 where the user chose.
     Times are seconds of the sweep's clock.
     """
 
@@ -94,6 +95,7 @@ class LocalJob:
     memory_kills: int = 0
     memory_peak: float = 0.0
     alone: bool = False
+    threads: int = 0
 
     @property
     def id(self) -> str:
@@ -207,10 +209,11 @@ def save_ledger(path: Path, ledger: JobLedger) -> None:
     LedgerFile(path).save(ledger)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Replace ``path`` by ``content`` so that no reader ever sees half of it, and nobody but its owner any of it.
 
-    What a run keeps holds the environment of its trials, and with it what they log in with.
+    What a run keeps holds the environment of its trials, and with it what they log in with. What is not ``durable`` may
+    be lost with the machine's power.
 
     Raises:
         OSError: the disk does not take it, and what was there stays; it names ``path``.
@@ -220,8 +223,9 @@ def write_whole(path: Path, content: bytes) -> None:
         beside.unlink(missing_ok=True)
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # otherwise a loss of power may leave the new name with nothing in it
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())  # otherwise a loss of power may leave the new name with nothing in it
         os.replace(beside, path)  # noqa: PTH105 - atomic on every platform, which Path.rename is not
     except OSError as error:
         with suppress(OSError):

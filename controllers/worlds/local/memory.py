@@ -11,11 +11,12 @@ from typing import Final
 from controllers.worlds.local.gauge import MemoryThere
 
 UNTOLD: Final = float(2**30)
-"""Bytes that an attempt counts as until the first of its kind has told: only where memory is scarce, others wait."""
+"""An attempt counts with so many bytes until the first of its kind has told its own. Where memory is scarce, others
+wait for that."""
 SETTLED_S: Final = 10.0
-"""An attempt that holds no more than so many seconds ago has come to its most, as far as anybody can tell."""
+"""An attempt that has not grown for so many seconds holds its most, as far as anybody can tell."""
 GROWN: Final = 1.1
-"""From here on an attempt counts as one that grows."""
+"""An attempt that holds so many times as much as before counts as one that grows."""
 MARGIN: Final = 1.1
 """Attempts of one kind differ by so much, with other hyperparameters."""
 KEPT: Final = 0.05

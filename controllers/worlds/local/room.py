@@ -109,7 +109,8 @@ class Room:
         """Return what speaks against ``cpu`` cores for each worker of ``job``; empty if they fit."""
         for node in dict.fromkeys(job.nodes):
             more = job.nodes.count(node) * (cpu - job.cpu)
-            if self.load(node).cpu_requested + more > self._machine.nodes[node] + _SLACK:
+            # Where more is requested than there is, as trials use less or wait their turn, a smaller share always fits.
+            if more > 0 and self.load(node).cpu_requested + more > self._machine.nodes[node] + _SLACK:
                 return f"{cpu:g} cores do not fit on {node}"
         return ""
 

@@ -13,9 +13,11 @@ from mlflow_hooks import contract
 
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
 VOLUMES: Final = "volumes"
+"""Folder of a run for the volumes of its workflow."""
 FILES: Final = "files"
+"""Folder of a run with a folder for each trial to write into."""
 WORK: Final = "work"
-"""Folders of a run: for the volumes of its workflow, and for each trial one to write into and its own to work in."""
+"""Folder of a run with a working folder for each trial that has its own."""
 
 
 def stood_in(step: PodStep, run: Path, name: str, gpus: Sequence[str] | None) -> PodStep:

@@ -34,6 +34,7 @@ def trial_of(job: LocalJob, *, waits: bool) -> Trial:
         parameters=parameters_in(job.step.environment.get(contract.ENV_PARAMS, "")),
         search=job.step.annotations.get(labels.ANNOTATION_SEARCH, ""),
         sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
+        threads=job.threads if job.placed else 0,
     )
 
 

@@ -14,7 +14,7 @@ from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resiz
 from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
-from controllers.core.parameters import noted
+from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.local.admission import Admission
@@ -112,10 +112,10 @@ class LocalWorld:
         """Do what is due: reap, end overdue attempts, submit, place and start.
 
         Returns:
-            Whether any of that changed a step. What ``apply`` changed itself is no news to whoever called it.
+            Whether any of that changed a step. What ``apply`` changed itself is no news to its caller.
 
         Raises:
-            GangError: the workers of a gang train each for itself.
+            GangNotJoinedError: the workers of a gang train each for itself.
         """
         self._now = now
         before = self._jobs.changes
@@ -205,7 +205,7 @@ class LocalWorld:
 
     def objectives(self) -> Mapping[TrialId, str]:
         """Return the name of each submitted trial's objective."""
-        # Whoever reads metrics asks from another thread, and keeps what it was given.
+        # The reader of metrics asks from another thread, and keeps what it was given.
         jobs = self._jobs.trials()
         if len(jobs) != len(self._objectives):
             self._objectives = {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in jobs}
@@ -253,7 +253,7 @@ class LocalWorld:
         if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes) or self._admission.held_up(job):
             return refused(why_not)
         if place.point:
-            annotations = {**job.step.annotations, **noted(place.point)}
+            annotations = {**job.step.annotations, **point_annotations(place.point)}
             job = replace(job, step=replace(job.step, annotations=annotations))
         # The targets are written before the process starts, so that a new controller starts it on the same nodes.
         self._jobs[job.id] = replace(
@@ -376,7 +376,7 @@ class LocalWorld:
         return replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code, result=result)
 
     def _expand(self) -> None:
-        """Work out which steps should exist, from how those before them ended: anew only where more have ended."""
+        """Work out which steps should exist, from how those before them ended: again only where more have ended."""
         over = {name for name, ends in self._delays.items() if ends <= self._now}
         moment = (self._jobs.ends, len(self._delays), len(over))
         if moment == self._expanded_at:
@@ -467,8 +467,9 @@ class LocalWorld:
             gpus=self._room_for(job).gpus(job, nodes),
             begun_again=job.begun_again + self._attempts.begins_again(job),
         )
-        pids = self._attempts.start(new, self._admission.part(job, nodes, self._to_run))
-        return replace(new, pids=pids, processes=tuple(map(ProcessMark.of, pids)))
+        part = self._admission.part(job, nodes, self._to_run)
+        pids, threads = self._attempts.start(new, part), self._attempts.threads(new, part)
+        return replace(new, pids=pids, threads=threads, processes=tuple(map(ProcessMark.of, pids)))
 
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""

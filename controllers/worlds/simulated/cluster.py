@@ -122,7 +122,7 @@ class SimulatedCluster:
         self._start(run)
 
     def _place_worker(self, run: TrialRun, node: NodeName) -> None:
-        """Put one worker of a gang's next attempt on ``node``; it starts once all are placed, and not for ever."""
+        """Put one worker of a gang's next attempt on ``node``; it starts once all are placed, or gives up."""
         if run.stage is Stage.QUEUED:
             self._begin_attempt(run)
             run.enter(Stage.GATHERING)
@@ -152,7 +152,7 @@ class SimulatedCluster:
             self._after(waits, ClusterEventKind.STARTED, run)
 
     def _unmet(self, run: TrialRun) -> None:
-        """End an attempt of which some worker never came: all leave, which nobody counts as a failure."""
+        """End an attempt whose workers did not all come: those that came leave, and nobody counts that as a failure."""
         run.unmet += 1
         run.targets = ()
         self._go_away(run, self.costs.next_attempt_s)
@@ -302,7 +302,7 @@ class SimulatedCluster:
         # Its targets filled up or were lost meanwhile, or it has none.
         run.targets = ()
         if run.spec.gang and self._gated:
-            # A scheduler that places pod by pod would tear the gang apart: whoever places gangs whole does it again.
+            # A scheduler that places pod by pod would tear the gang apart: the policy that places gangs does it again.
             run.enter(Stage.GATED)
             self.changed = True
         else:

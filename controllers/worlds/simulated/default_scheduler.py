@@ -116,7 +116,7 @@ class DefaultScheduler:
         """Queue the next attempt of ``run``; each worker of a gang is a pod of its own."""
         pin = None if run.attempt or run.spec.gang else self._pinned.get(run.spec.id)
         if pin is not None and not (self._nodes[pin].ready and self._nodes[pin].could_hold(run)):
-            pin = None  # Otherwise the trial would wait for ever.
+            pin = None  # Otherwise the trial would never start.
         shape = _Shape(run.spec.cpu, run.spec.memory, run.spec.devices, pin, run.spec.may_use)
         for _ in range(run.workers):
             self._waiting.setdefault(shape, deque()).append((self._number, run))

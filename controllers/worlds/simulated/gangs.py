@@ -9,7 +9,7 @@ takes ``compute / n + 2 (n - 1) / n * bytes / bandwidth + c`` seconds: the bandw
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controllers.worlds.simulated.workload import Exchange
+from controllers.worlds.simulated.workload import WorkerExchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class GangSpeed:
     busy: tuple[float, ...]
 
 
-def gang_speed(exchange: Exchange, speeds: Sequence[float], bandwidth: float, call_s: float) -> GangSpeed:
+def gang_speed(exchange: WorkerExchange, speeds: Sequence[float], bandwidth: float, call_s: float) -> GangSpeed:
     """Return what workers of these ``speeds`` (relative to a lone one) get done together; all wait for the slowest."""
     workers, slowest = len(speeds), min(speeds)
     if slowest <= 0:

@@ -51,7 +51,7 @@ Upcoming = list[tuple[float, TrialId]]
 
 
 class ReportLog:
-    """The reports of one trial over all its attempts. Work that is made anew after a failure is not reported again.
+    """The reports of one trial over all its attempts. Work that is done again after a failure is not reported again.
 
     Args:
         spec: the trial.
@@ -67,12 +67,12 @@ class ReportLog:
         self._counted_at, self._use = -math.inf, CpuUse(0.0, 0.0)
         self.newest: Sample | None = None
         self.times: list[float] | None = None
-        """When each report was logged, in seconds, for whoever puts a list here; it takes time to keep."""
+        """When each report was logged, in seconds. A caller that wants the times puts a list here: it costs time."""
         self.next_at = math.inf
         """When the next report will be logged as things stand, in seconds."""
 
     def become(self, spec: TrialSpec) -> None:
-        """Be the log of ``spec``, of which nothing was logged yet."""
+        """Be the log of ``spec``, which has logged nothing yet."""
         self._spec = spec
         self._works = [report.work_s for report in spec.reports]
         self._slack = spec.work_s * _SLACK

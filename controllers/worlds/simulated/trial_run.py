@@ -24,7 +24,7 @@ class Stage(Enum):
     QUEUED = auto()
     """Waits for the scheduler."""
     GATHERING = auto()
-    """A gang of which the scheduler has placed some workers: they hold their room and wait for the others."""
+    """The scheduler has placed some workers of a gang: they hold their room and wait for the others."""
     STARTING = auto()
     """Has its node; the container is being made."""
     RESTORING = auto()
@@ -75,7 +75,7 @@ class TrialRun:
     that is under way leads, ``moved_from`` those where the move that its next attempt completes began. ``workers`` is
     how many it has or starts with; of a gang, ``given`` is what each of its nodes gives each worker there: cores and
     their speed, and ``used`` the cores that all of them use there. A worker of a ``silent`` run is on a node that was
-    lost. ``unmet`` counts the attempts of which some worker never came. ``rest`` is what it was told to leave for, if
+    lost. ``unmet`` counts the attempts whose workers did not all come. ``rest`` is what it was told to leave for, if
     not for a move; ``stopped`` is why it was stopped, empty where it was not.
     ``scales`` counts the attempts that had another number of workers than ``size_before``, that of the one before.
     ``unseen`` is where a trial of a cluster puts itself when it no longer looks as it did.

@@ -15,7 +15,7 @@ from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, Parameters, Point, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 
 MIB: Final = 1024.0 * 1024.0
 
@@ -96,7 +96,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class WorkerExchange:
     """What a trial's workers do for each other.
 
     ``step_s`` are the lone seconds of a step, whose batch they split; ``bytes`` is the size of what they sum.
@@ -112,7 +112,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CurvePoint:
     """The objective's ``value`` as logged after ``work_s`` lone seconds of training."""
 
     work_s: float
@@ -141,7 +141,7 @@ class TrialSpec:
     id: TrialId
     submitted_at: float
     work_s: float
-    reports: tuple[Report, ...]
+    reports: tuple[CurvePoint, ...]
     cpu: float
     speedup: Speedup = Speedup()
     memory: float = 0.0
@@ -162,7 +162,7 @@ class TrialSpec:
     may_use: frozenset[NodeName] | None = None
     min_workers: int = 1
     max_workers: int = 1
-    exchange: Exchange = field(default_factory=Exchange)
+    exchange: WorkerExchange = field(default_factory=WorkerExchange)
 
     @property
     def gang(self) -> bool:
@@ -180,7 +180,7 @@ class TrialSpec:
 
     def __post_init__(self) -> None:
         self._check_amounts()
-        if self.parameters != bounded(dict(self.parameters)):
+        if self.parameters != bound_parameters(dict(self.parameters)):
             message = f"trial {self.id}: parameters must be finite numbers and short texts by name: {self.parameters}"
             raise WorkloadError(message)
         marks = [0.0, *(report.work_s for report in self.reports), self.work_s * (1 + 1e-9)]

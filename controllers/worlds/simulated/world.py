@@ -8,7 +8,7 @@ from typing import assert_never
 
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.simulated.cluster import SimulatedCluster
@@ -77,7 +77,7 @@ class SimulatedWorld:
 
     @property
     def cluster(self) -> SimulatedCluster:
-        """Its trials and nodes with all their state, for whoever checks that nothing impossible happens."""
+        """Its trials and nodes with all their state, for checks that nothing impossible happens."""
         return self._cluster
 
     @property
@@ -183,7 +183,7 @@ class SimulatedWorld:
             return refused(why_not)
         if place.point:
             spec = run.spec if self._surrogate is None else self._surrogate.trained(run.spec, place.point)
-            run.become(replace(spec, parameters=bounded(dict(place.point))))
+            run.become(replace(spec, parameters=bound_parameters(dict(place.point))))
         if place.nodes:
             self._cluster.place(run, place.nodes)
         else:

@@ -60,7 +60,7 @@ def _build(images: Sequence[Image], tell: Callable[[str], None]) -> None:
         base = make_base(buildah)
     with _told("PyTorch without GPU libraries", tell):
         wheel = make_pytorch_wheel(images_folder() / "wheels")
-    # The name of the folder makes buildah install another wheel anew.
+    # The name of the folder makes buildah install another wheel instead of the one in its cache.
     wheels_inside = f"{_WHEELS_INSIDE}/{wheel.parent.name}"
     arguments = {"BASE": base, "PYTORCH_WHEELS": wheels_inside}
     with tempfile.TemporaryDirectory() as folder:

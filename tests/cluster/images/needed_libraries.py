@@ -85,7 +85,7 @@ def _forget_versions(image: mmap.mmap, sections: list[_Section], dynamic: _Secti
 
 
 def _chain(image: mmap.mmap, at: int, next_at: int) -> Iterator[int]:
-    """Yield the places of linked records, each of which says at ``next_at`` how far it is to the next one."""
+    """Yield the places of linked records. Each says at ``next_at`` how far it is to the next one."""
     step = -1
     while step:
         yield at

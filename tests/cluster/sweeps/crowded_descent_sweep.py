@@ -1,4 +1,4 @@
-"""Nine light trials, so that several share a node, of which most improve for minutes, each at a pace of its own."""
+"""Nine light trials, so that several share a node. Most improve for minutes, each at a pace of its own."""
 
 from typing import Final
 

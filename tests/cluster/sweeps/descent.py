@@ -12,7 +12,7 @@ SAYS = '{"moment"'
 
 
 def say(moment: str, **more: float) -> None:
-    """Tell whoever reads the pod's log."""
+    """Tell the reader of the pod's log."""
     print(json.dumps({"moment": moment, "at": time.time(), **more}), flush=True)  # noqa: T201 - for the pod's log
 
 
@@ -23,7 +23,7 @@ import argparse  # noqa: E402 - what the imports take is part of what is told
 from pathlib import Path  # noqa: E402
 from types import FrameType  # noqa: E402
 
-from mlflow_hooks import Trial, trial  # noqa: E402
+from mlflow_hooks import TrialSession, trial  # noqa: E402
 
 
 class Weights:
@@ -60,7 +60,7 @@ def work(seconds: float) -> None:
         pass
 
 
-def descend(t: Trial, args: argparse.Namespace) -> None:
+def descend(t: TrialSession, args: argparse.Namespace) -> None:
     """Descend, slowly but with little work: waiting costs a node nothing."""
     weights = Weights()
     t.track(weights)

@@ -27,7 +27,7 @@ def descent(
     retries: int = 3,
     demands: Mapping[str, Any] | None = None,
 ) -> Workflow:
-    """Return a workflow with a trial for each of these learning rates, of which ``retries`` failures are forgiven.
+    """Return a workflow with a trial for each of these learning rates. Each trial may fail ``retries`` times.
 
     They are to be done within ``deadlines``, if any, and are submitted all at once where there are no ``arrivals``.
     ``demands`` are settings of the sweep that say which nodes are for its trials.
@@ -51,7 +51,7 @@ def _sweep(
 ) -> None:
     Sweep(
         name=NAME,
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "/jobs/descent.py"],
         args=[f"--{name}={{{{workflow.parameters.{name}}}}}" for name in SETTINGS],
         space={"lr": choice(*rates)},

@@ -36,7 +36,7 @@ _PROGRAM: Final = f"""
 with Workflow(generate_name="plain-", entrypoint="plain") as w:
     Sweep(
         name="plain",
-        image="hera-specon/trainer:0.1.0",
+        image="hera-specon/trainer:0.2.0",
         command=["python", "-c", textwrap.dedent(_PROGRAM)],
         space={"lr": choice(*RATES)},
         search="grid",

@@ -29,7 +29,7 @@ class AnyTracking(Protocol):
 
 @dataclass(frozen=True)
 class ForwardedTracking:
-    """An MLflow server in the cluster, of which a port is forwarded to this machine."""
+    """An MLflow server in the cluster; one of its ports is forwarded to this machine."""
 
     uri: str
     uri_for_pods: str

@@ -14,7 +14,7 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer, seed_everything
 from torch.utils.data import DataLoader, TensorDataset
 
-from mlflow_hooks import Trial, trial
+from mlflow_hooks import TrialSession, trial
 from mlflow_hooks.lightning import TrialCallback
 from tests.hooks.jobs.signals import forgotten, signal_in
 
@@ -54,7 +54,7 @@ class Regression(LightningModule):  # type: ignore[misc]  # mypy does not follow
 class OnlyLogs(Callback):  # type: ignore[misc]  # mypy does not follow into Lightning
     """Logs, and leaves it to Lightning to answer SIGTERM."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: TrialSession) -> None:
         super().__init__()
         self._trial = trial
 

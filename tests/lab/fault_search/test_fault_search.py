@@ -15,12 +15,12 @@ from controllers.core.policy import Policy
 from controllers.driving import assembly
 from controllers.lab.fault_search import search
 from controllers.lab.fault_search.case import (
+    ActionRefusal,
     Case,
     CaseError,
     ClockStep,
     ControllerCrash,
     ControllerFault,
-    Refusal,
     SlowController,
     dump_case,
     load_case,
@@ -68,7 +68,9 @@ def test_faults_of_every_kind_strike_under_every_policy() -> None:
     cases = [draw_case(seed, policies[seed % len(policies)]) for seed in range(400)]
     drawn = [fault for case in cases for fault in case.faults]
     assert {type(fault) for fault in drawn} == {*get_args(WorldFault), *get_args(ControllerFault)}
-    assert {fault.action for fault in drawn if isinstance(fault, Refusal)} == {kind.__name__ for kind in ACTION_KINDS}
+    assert {fault.action for fault in drawn if isinstance(fault, ActionRefusal)} == {
+        kind.__name__ for kind in ACTION_KINDS
+    }
     assert {case.policy.split(":")[0] for case in cases} >= set(POLICIES)
 
 
@@ -182,7 +184,7 @@ def test_a_case_survives_its_file(tmp_path: Path) -> None:
 
 def test_a_refusal_of_no_kind_of_action_is_refused() -> None:
     with pytest.raises(WorkloadError, match=r"action must be one of .*, not 'Sing'"):
-        Refusal("Sing", 0.0, 1.0)
+        ActionRefusal("Sing", 0.0, 1.0)
 
 
 def test_a_file_without_a_case_is_refused_with_the_place_and_the_value(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Default
 from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, TrialSpec, Workload
 
 START_CPU_S = 0.5
 EPOCH = 1_700_000_000.0
@@ -24,7 +24,7 @@ def trials(number: int = 6) -> tuple[TrialSpec, ...]:
 
 
 def _trial(name: str, work_s: float, at: float) -> TrialSpec:
-    reports = tuple(Report(part / 10, 1.0 / part) for part in range(1, round(work_s * 10) + 1))
+    reports = tuple(CurvePoint(part / 10, 1.0 / part) for part in range(1, round(work_s * 10) + 1))
     return TrialSpec(TrialId(name), at, work_s, reports, 0.05)
 
 

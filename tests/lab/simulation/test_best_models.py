@@ -21,7 +21,7 @@ from controllers.lab.simulation.measures import ComparedRun
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Default
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, TrialSpec, Workload
 
 FINALS = (1.0, 2.0, 3.0, 11.0, math.nan)
 
@@ -31,7 +31,7 @@ def workload(sign: int = 1) -> Workload:
     return Workload(
         tuple(
             TrialSpec(
-                *(TrialId(f"t{n}"), 0.0, 10.0, (Report(5.0, sign * 9.0), Report(10.0, sign * final)), 1.0),
+                *(TrialId(f"t{n}"), 0.0, 10.0, (CurvePoint(5.0, sign * 9.0), CurvePoint(10.0, sign * final)), 1.0),
                 direction=direction,
             )
             for n, final in enumerate(FINALS)
@@ -68,7 +68,7 @@ def test_a_model_within_1_percent_is_known_when_the_first_of_them_reports_it() -
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_best_value_counts_whenever_it_was_reported_and_by_whomever(sign: int) -> None:
-    early = (Report(5.0, sign * 0.5), Report(10.0, sign * 4.0))
+    early = (CurvePoint(5.0, sign * 0.5), CurvePoint(10.0, sign * 4.0))
     whole = ran((1,), sign)
     overfits = replace(whole.workload.trials[1], reports=early)
     others = (*whole.workload.trials[:1], overfits, *whole.workload.trials[2:])

@@ -12,9 +12,9 @@ from controllers.core.policy import Policy
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound, unusable_seconds
 from controllers.lab.simulation.run import simulate
 from controllers.policies import FairShare, Fifo, FlowCon, Gandiva, ShortestRemaining, SpeCon
-from controllers.policies.comparison.clairvoyant import informed
+from controllers.policies.comparison.clairvoyant import inform
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 ROUNDING = 1 - 1e-9
 POLICIES: list[Policy[Any]] = [
@@ -37,7 +37,7 @@ def gpus(count: int) -> Devices:
 def trial(
     number: int, at: float, work_s: float, speedup: Speedup, limit: float = float("inf"), devices: int = 0
 ) -> TrialSpec:
-    reports = tuple(Report(work_s * part / 10, 1 / part) for part in range(1, 11))
+    reports = tuple(CurvePoint(work_s * part / 10, 1 / part) for part in range(1, 11))
     name, asked = TrialId(f"t{number}"), gpus(devices)
     return TrialSpec(name, at, work_s, reports, 0.5, speedup, limit=limit, devices=asked)
 
@@ -80,7 +80,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 @settings(max_examples=60)
 @given(workloads(), st.sampled_from(POLICIES))
 def test_no_simulated_run_beats_a_bound(given_workload: Workload, policy: Policy[Any]) -> None:
-    told = informed(policy, {spec.id: spec.work_s for spec in given_workload.trials})
+    told = inform(policy, {spec.id: spec.work_s for spec in given_workload.trials})
     result = simulate(Scenario(given_workload, Costs.free()), told).result
     assert result.makespan_s >= makespan_bound(given_workload) * ROUNDING
     assert result.mean_completion_s >= mean_completion_bound(given_workload) * ROUNDING
@@ -89,7 +89,7 @@ def test_no_simulated_run_beats_a_bound(given_workload: Workload, policy: Policy
 @settings(max_examples=60)
 @given(workloads(), st.sampled_from(POLICIES))
 def test_no_simulated_run_uses_what_counts_as_unusable(given_workload: Workload, policy: Policy[Any]) -> None:
-    told = informed(policy, {spec.id: spec.work_s for spec in given_workload.trials})
+    told = inform(policy, {spec.id: spec.work_s for spec in given_workload.trials})
     result = simulate(Scenario(given_workload, Costs.free()), told).result
     ends = {TrialId(trial.id): trial.completed_s for trial in result.trials}
     cores = sum(node.cpu * node.speed for node in given_workload.nodes)

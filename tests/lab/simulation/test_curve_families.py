@@ -5,12 +5,12 @@ from itertools import pairwise
 import pytest
 
 from controllers.core.model import TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.lab.simulation.evaluation import ExperimentPlan, run_plans
 from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS, Family
 from controllers.lab.simulation.experiments.nearest_curves import Configuration, NearestCurves
 from controllers.search import NumberRange, Options, read_search
-from controllers.worlds.simulated.workload import Report, TrialSpec
+from controllers.worlds.simulated.workload import CurvePoint, TrialSpec
 
 
 def test_a_seed_draws_one_task_and_another_seed_another() -> None:
@@ -34,7 +34,8 @@ def test_all_trials_have_fifty_reports_and_their_hyperparameters() -> None:
 def table() -> dict[TrialId, Configuration]:
     return {
         TrialId(f"t.{n}"): Configuration(
-            (Report(1.0, 9.0), Report(10.0 + n, float(n))), bounded({"lr": 10.0**-n, "kind": "ab"[n % 2], "depth": n})
+            (CurvePoint(1.0, 9.0), CurvePoint(10.0 + n, float(n))),
+            bound_parameters({"lr": 10.0**-n, "kind": "ab"[n % 2], "depth": n}),
         )
         for n in range(8)
     }

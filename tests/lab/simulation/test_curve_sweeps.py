@@ -7,7 +7,7 @@ from controllers.core.model import Direction
 from controllers.lab.simulation.experiments.curve_sweep import curve_sweep, metrics_in, read_curves
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.tables import TableError
-from controllers.worlds.simulated.workload import Report, WorkloadError
+from controllers.worlds.simulated.workload import CurvePoint, WorkloadError
 
 TASKS, CONFIGURATIONS = ("a.b", "c"), 8
 
@@ -71,7 +71,10 @@ def test_curves_are_kept_apart_by_task_and_configuration(tmp_path: Path) -> None
     curves = read_curves(path, "val_cross_entropy")
     reports = {name: found.reports for name, found in curves["3945"].items()}
     assert list(curves) == ["3945"]
-    assert reports == {"3945.0": (Report(10.53, 0.6352), Report(17.29, 0.6579)), "3945.1": (Report(4.5, 0.5),)}
+    assert reports == {
+        "3945.0": (CurvePoint(10.53, 0.6352), CurvePoint(17.29, 0.6579)),
+        "3945.1": (CurvePoint(4.5, 0.5),),
+    }
     assert metrics_in(path) == ("val_accuracy", "val_cross_entropy")
 
 

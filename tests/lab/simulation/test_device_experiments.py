@@ -14,7 +14,7 @@ from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 from controllers.lab.simulation.experiments.device_experiments import DEVICES, GPU, NODES
 from controllers.lab.simulation.run import simulate
 from controllers.policies import Ahead, Default, Guarded
-from controllers.policies.kit.work_left import Estimate, estimated
+from controllers.policies.kit.work_left import Estimate, estimate_work
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import Workload
 
@@ -35,11 +35,11 @@ def test_a_seed_gives_the_same_trials_and_another_seed_others() -> None:
 
 
 def told_by(workload: Workload) -> Callable[..., dict[TrialId, Estimate]]:
-    """Return ``estimated``, but with the true length of every trial that has yet to report."""
+    """Return ``estimate_work``, but with the true length of every trial that has yet to report."""
     specs = {trial.id: trial for trial in workload.trials}
 
-    def knowing(*given: Any) -> dict[TrialId, Estimate]:  # noqa: ANN401 - as those of ``estimated``
-        found = dict(estimated(*given))
+    def knowing(*given: Any) -> dict[TrialId, Estimate]:  # noqa: ANN401 - as those of ``estimate_work``
+        found = dict(estimate_work(*given))
         for name in [name for name, one in found.items() if not one.known]:
             cores = specs[name].speedup.max_cores
             found[name] = replace(found[name], work=specs[name].work_s * cores, most=cores, spread=0.0)
@@ -54,7 +54,7 @@ def test_where_lengths_are_known_the_order_alone_brings_end_and_mean_near_their_
 ) -> None:
     workload = EVERY_EXPERIMENT["V1"].workload(seed)
     by_default = simulate(Scenario(workload, Costs.free(), seed), Default()).result
-    monkeypatch.setattr("controllers.policies.ahead.policy.estimated", told_by(workload))
+    monkeypatch.setattr("controllers.policies.ahead.policy.estimate_work", told_by(workload))
     ahead = simulate(Scenario(workload, Costs.free(), seed), Guarded(policy=Ahead())).result
     assert ahead.makespan_s < 1.05 * makespan_bound(workload)
     assert ahead.mean_completion_s < 1.1 * mean_completion_bound(workload)

@@ -16,7 +16,7 @@ from controllers.lab.simulation.evaluation import (
 )
 from controllers.lab.simulation.experiments.assumptions import SPECON_CHANGED_ASSUMPTIONS, ChangedAssumption
 from controllers.lab.simulation.experiments.experiment import Assumptions
-from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstructed
+from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstruct
 from controllers.lab.simulation.experiments.jobs import FLOWCON_JOBS, MNIST_P_S, MNIST_T_S, VAE_P_S
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import simulate
@@ -149,7 +149,7 @@ def test_a_job_that_can_use_less_of_a_node_takes_as_long_alone() -> None:
 
 
 def test_the_default_run_of_the_reconstructed_trials_is_the_published_column() -> None:
-    made = reconstructed(4)
+    made = reconstruct(4)
     assert made.miss < 0.02
     scenario = Scenario(made.experiment.workload(4), made.experiment.costs, 4, made.pinned)
     found = completions(simulate(scenario, Default()).result)

@@ -1,12 +1,12 @@
 import pytest
 
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
-from controllers.lab.simulation.foreseen import PARTS, coverage, judged
+from controllers.lab.simulation.foreseen import PARTS, coverage, judge
 
 
 @pytest.mark.parametrize("policy", ["default", "specon+flowcon", "ahead"])
 def test_nine_of_ten_ranges_hold_what_comes_true_on_a_small_experiment(policy: str) -> None:
-    found = [one for seed in range(3) for one in judged(EVERY_EXPERIMENT["S2"], policy, seed)]
+    found = [one for seed in range(3) for one in judge(EVERY_EXPERIMENT["S2"], policy, seed)]
     trials = coverage(range_ for one in found for range_ in one.trials)
     ends = coverage(one.end for one in found if one.end is not None)
 
@@ -23,7 +23,7 @@ def test_where_all_lengths_are_known_and_nobody_acts_the_end_is_known_to_about_a
     late = coverage(
         one.end
         for seed in range(4)
-        for one in judged(EVERY_EXPERIMENT["S5"], "default", seed, PARTS[2:])
+        for one in judge(EVERY_EXPERIMENT["S5"], "default", seed, PARTS[2:])
         if one.end is not None
     )
 

@@ -7,7 +7,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import Direction
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSweepError
 from hera_specon.records.history import Stretch
-from hera_specon.replay.past_sweeps import Objective, move_times, stays
+from hera_specon.replay.past_sweeps import KnownObjective, move_times, stays
 from hera_specon.replay.sources import Where, find_past
 from tests.lab.simulation.tracked import START_MS, STEPS, log_run, log_sweep, new_client
 
@@ -17,8 +17,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> MlflowClient:
     return new_client(tmp_path_factory.mktemp("mlflow"))
 
 
-def found(client: MlflowClient, wanted: str, objective: Objective | None = None) -> PastSweep:
-    where = Where(Path("nowhere"), str(client.tracking_uri), None, objective or Objective())
+def found(client: MlflowClient, wanted: str, objective: KnownObjective | None = None) -> PastSweep:
+    where = Where(Path("nowhere"), str(client.tracking_uri), None, objective or KnownObjective())
     (sweep,) = find_past(wanted, where).sweeps
     return sweep
 
@@ -55,10 +55,10 @@ def test_of_several_metrics_one_must_be_named_and_its_direction_shows(client: Ml
     with pytest.raises(PastSweepError, match="Name it with --objective: accuracy, loss"):
         found(client, "two metrics")
     with pytest.raises(PastSweepError, match=r"no trial logged 'los'; name one of these .*: accuracy, loss"):
-        found(client, "two metrics", Objective("los"))
-    assert found(client, "two metrics", Objective("accuracy")).direction is Direction.MAXIMIZE
-    assert found(client, "two metrics", Objective("loss")).direction is Direction.MINIMIZE
-    assert found(client, "two metrics", Objective("loss", Direction.MAXIMIZE)).direction is Direction.MAXIMIZE
+        found(client, "two metrics", KnownObjective("los"))
+    assert found(client, "two metrics", KnownObjective("accuracy")).direction is Direction.MAXIMIZE
+    assert found(client, "two metrics", KnownObjective("loss")).direction is Direction.MINIMIZE
+    assert found(client, "two metrics", KnownObjective("loss", Direction.MAXIMIZE)).direction is Direction.MAXIMIZE
 
 
 def test_runs_that_did_not_finish_are_left_out_by_name(client: MlflowClient) -> None:
@@ -94,13 +94,13 @@ def test_what_is_nowhere_is_named(client: MlflowClient, wanted: str) -> None:
 
 def test_without_an_mlflow_it_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SpeconError, match="--mlflow-tracking-uri"):
-        find_past("vae", Where(tmp_path, None, None, Objective()))
+        find_past("vae", Where(tmp_path, None, None, KnownObjective()))
 
 
 def test_an_mlflow_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with pytest.raises(SpeconError, match="MLflow does not answer"):
-        find_past("vae", Where(tmp_path, "http://127.0.0.1:9", None, Objective()))
+        find_past("vae", Where(tmp_path, "http://127.0.0.1:9", None, KnownObjective()))
 
 
 def test_stays_and_moves_are_read_from_what_a_trial_went_through() -> None:

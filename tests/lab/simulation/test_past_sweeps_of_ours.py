@@ -14,7 +14,7 @@ from controllers.core.model import Direction, TrialId
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweep
 from controllers.policies.registry import parse_policy
 from hera_specon.display.simulated import verdicts
-from hera_specon.replay.past_sweeps import Objective
+from hera_specon.replay.past_sweeps import KnownObjective
 from hera_specon.replay.replaying import WhatIf, replay
 from hera_specon.replay.sources import Past, Where, find_past
 from mlflow_hooks import contract
@@ -98,7 +98,7 @@ def assert_as_it_was(past: Past) -> None:
 
 
 def test_a_run_of_this_machine_is_read_from_its_folder_and_its_mlflow(kept: Kept) -> None:
-    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, KnownObjective()))
     assert_as_it_was(past)
     assert past.origin == "local"
     assert past.sweeps[0].began_epoch_s == EPOCH
@@ -109,21 +109,21 @@ def test_a_run_on_nodes_of_different_size_is_read_with_them(kept: Kept) -> None:
     about = described.read_text()
     described.write_text(json.dumps({**json.loads(about), "cpus_per_node": [0.5, 0.25]}))
     try:
-        past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+        past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, KnownObjective()))
     finally:
         described.write_text(about)
     assert [node.cpu for node in past.sweeps[0].nodes] == [0.5, 0.25]
 
 
 def test_a_sweep_of_a_cluster_is_read_from_mlflow_alone(kept: Kept) -> None:
-    past = find_past("past-x7k2p", Where(Path("elsewhere"), str(kept.client.tracking_uri), 0.5, Objective()))
+    past = find_past("past-x7k2p", Where(Path("elsewhere"), str(kept.client.tracking_uri), 0.5, KnownObjective()))
     assert_as_it_was(past)
     assert past.origin == "argo"
 
 
 def test_the_size_of_a_cluster_s_nodes_must_be_told(kept: Kept) -> None:
     with pytest.raises(SpeconError, match="does not tell how large its nodes were: add --cpus-per-node"):
-        find_past("past-x7k2p", Where(Path("elsewhere"), str(kept.client.tracking_uri), None, Objective()))
+        find_past("past-x7k2p", Where(Path("elsewhere"), str(kept.client.tracking_uri), None, KnownObjective()))
 
 
 def test_a_run_that_has_not_finished_is_refused(kept: Kept, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_run_that_has_not_finished_is_refused(kept: Kept, tmp_path: Path) -> N
     (folder / "run.json").write_text((kept.folder / "run.json").read_text())
     timeline = (kept.folder / "00-default" / "timeline.jsonl").read_text()
     (folder / "00-default" / "timeline.jsonl").write_text(timeline)
-    where = Where(tmp_path, str(kept.client.tracking_uri), None, Objective())
+    where = Where(tmp_path, str(kept.client.tracking_uri), None, KnownObjective())
     with pytest.raises(SpeconError, match="past-1 has not finished under default"):
         find_past("past-1", where)
 
@@ -146,11 +146,11 @@ def test_a_run_that_does_not_tell_its_nodes_is_refused_by_file(kept: Kept, tmp_p
     for name in ("timeline.jsonl", "result.json"):
         (part / name).write_text((kept.folder / "00-default" / name).read_text())
     with pytest.raises(SpeconError, match=r"run\.json does not tell nodes and cpus_per_node"):
-        find_past("past-1", Where(tmp_path, str(kept.client.tracking_uri), None, Objective()))
+        find_past("past-1", Where(tmp_path, str(kept.client.tracking_uri), None, KnownObjective()))
 
 
 def test_a_policy_that_is_not_known_here_leaves_nothing_to_check_against(kept: Kept) -> None:
-    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, KnownObjective()))
     unknown = replace(past, sweeps=(replace(past.sweeps[0], policy="ofother"),), origin="argo")
     policies = {name: parse_policy(name) for name in ("default", "longest-remaining")}
     replayed = replay(unknown, WhatIf(None, None, "free", 1.0), policies, 2)
@@ -162,7 +162,7 @@ def test_a_policy_that_is_not_known_here_leaves_nothing_to_check_against(kept: K
 
 
 def test_a_run_beside_its_own_simulation_is_found_true(kept: Kept) -> None:
-    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, KnownObjective()))
     replayed = replay(past, WhatIf(None, None, "free", 1.0), {"default": parse_policy("default")}, 2)
     (found,) = replayed.checks
     assert abs(found.makespan_error) < 0.02
@@ -170,7 +170,7 @@ def test_a_run_beside_its_own_simulation_is_found_true(kept: Kept) -> None:
 
 
 def test_other_nodes_can_be_asked_for(kept: Kept) -> None:
-    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, Objective()))
+    past = find_past(str(kept.folder), Where(Path("elsewhere"), None, None, KnownObjective()))
     replayed = replay(past, WhatIf(3, 2.0, None, 1.0), {"default": parse_policy("default")}, 1)
     assert [node.cpu for node in replayed.recording.workload.nodes] == [2.0] * 3
     assert "it ran on 2 nodes of 1 cores together, and is simulated on 3 of 6" in replayed.recording.assumptions

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from controllers.core.model import Direction, NodeName, TrialId
-from controllers.lab.simulation.past_sweeps.cpu_use import cores_used, counted_use
+from controllers.lab.simulation.past_sweeps.cpu_use import cores_used, count_use
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, MoveTimes, PastSweep, PastSweepError, PastTrial
 from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
 from controllers.lab.simulation.past_sweeps.supply import with_measured_supply
@@ -90,16 +90,16 @@ def test_an_undisturbed_node_is_found_to_have_had_all_its_cores() -> None:
 def test_the_start_of_a_further_attempt_is_no_work_of_the_trial() -> None:
     steps = [1.0 + 0.1 * n for n in range(20)]
     moved = steps[:10] + [value + 5.0 for value in steps[10:]]
-    assert counted_use(trial_of(moved, attempts=2)).spent == pytest.approx(steps)
-    assert counted_use(trial_of(moved, attempts=2)).total == pytest.approx(steps[-1])
-    assert counted_use(trial_of(moved)).total == pytest.approx(moved[-1])
+    assert count_use(trial_of(moved, attempts=2)).spent == pytest.approx(steps)
+    assert count_use(trial_of(moved, attempts=2)).total == pytest.approx(steps[-1])
+    assert count_use(trial_of(moved)).total == pytest.approx(moved[-1])
 
 
 def test_a_counter_that_falls_or_is_missing_at_a_step_does_not_take_work_back() -> None:
     trial = trial_of([1.0, 2.0, 1.5, 4.0])
-    assert counted_use(trial).spent == (1.0, 2.0, 2.0, 4.0)
+    assert count_use(trial).spent == (1.0, 2.0, 2.0, 4.0)
     sparse = replace(trial, cpu_seconds=(trial.cpu_seconds[0], trial.cpu_seconds[3]))
-    assert counted_use(sparse).spent == (1.0, 2.0, 3.0, 4.0)
+    assert count_use(sparse).spent == (1.0, 2.0, 3.0, 4.0)
 
 
 @pytest.mark.parametrize(("per_second", "cores"), [(0.2, 1.0), (1.1, 1.0), (3.0, 3.0)])

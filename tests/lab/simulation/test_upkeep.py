@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from controllers.core.model import TrialId
-from controllers.lab.simulation.past_sweeps.cpu_use import measured_upkeep, trained_s
+from controllers.lab.simulation.past_sweeps.cpu_use import measure_upkeep, trained_s
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweep, PastTrial, Stay
 from controllers.lab.simulation.past_sweeps.recording import TargetCluster, record
 from controllers.lab.simulation.run import simulate
@@ -44,7 +44,7 @@ def sweep(upkeep: float) -> PastSweep:
 
 @pytest.mark.parametrize("upkeep", [0.0, 0.002, 0.005, 0.01])
 def test_what_is_spent_by_the_clock_is_told_from_what_is_spent_by_the_step(upkeep: float) -> None:
-    assert measured_upkeep(sweep(upkeep)) == pytest.approx(upkeep, abs=0.001)
+    assert measure_upkeep(sweep(upkeep)) == pytest.approx(upkeep, abs=0.001)
 
 
 def test_logging_is_no_work_of_a_trial() -> None:
@@ -57,7 +57,7 @@ def test_logging_is_no_work_of_a_trial() -> None:
 def test_a_share_that_never_changed_says_nothing() -> None:
     made = sweep(0.005)
     few = tuple(replace(trial, cpu_seconds=trial.cpu_seconds[:40]) for trial in made.trials)
-    assert measured_upkeep(replace(made, trials=few)) == 0.0
+    assert measure_upkeep(replace(made, trials=few)) == 0.0
 
 
 def test_a_trial_is_only_charged_for_time_on_a_node() -> None:

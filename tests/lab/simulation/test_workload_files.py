@@ -9,10 +9,10 @@ from controllers.core.devices import Devices
 from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.lab.simulation.tables import TableError
 from controllers.lab.simulation.workload_file import read_workload, write_workload
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 
 def change(folder: Path, file: str, old: str, new: str) -> None:
@@ -23,7 +23,7 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
 
 def test_what_may_be_left_out_has_defaults(tables: Path) -> None:
     workload = read_workload(tables)
-    assert workload.trials[0] == TrialSpec(TrialId("a"), 0.0, 10.0, (Report(5.0, 1.0), Report(10.0, 0.5)), 0.1)
+    assert workload.trials[0] == TrialSpec(TrialId("a"), 0.0, 10.0, (CurvePoint(5.0, 1.0), CurvePoint(10.0, 0.5)), 0.1)
     assert workload.nodes == (NodeSpec(NodeName("node-1"), 0.5),)
 
 
@@ -177,7 +177,7 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         id=TrialId(draw(NAMES)),
         submitted_at=draw(st.floats(0, 1e6)),
         work_s=marks[-1] if marks else draw(AMOUNTS),
-        reports=tuple(Report(mark, draw(st.floats(allow_nan=False, allow_infinity=False))) for mark in marks),
+        reports=tuple(CurvePoint(mark, draw(st.floats(allow_nan=False, allow_infinity=False))) for mark in marks),
         cpu=draw(st.floats(0, 64)),
         speedup=Speedup(((0.5, 0.7), (draw(st.floats(1, 64)), 1.0))),
         memory=draw(st.floats(0, 1e12)),
@@ -191,7 +191,9 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         cpu_every_s=draw(st.floats(0, 60)),
         waits_untold=draw(st.booleans()),
         devices=Devices.of(draw(st.dictionaries(KINDS, st.integers(1, 99), max_size=2))),
-        parameters=bounded(draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))),
+        parameters=bound_parameters(
+            draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))
+        ),
         goals=AskedGoals(draw(st.none() | AMOUNTS), draw(st.none() | st.floats(-9, 9)), draw(st.none() | AMOUNTS)),
     )
 

@@ -6,14 +6,14 @@ from controllers.core.goals import AskedGoals
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Deadline, Default, DQoES, Edf, Tradl
 from controllers.record.timeline import EventKind
-from controllers.worlds.simulated.workload import Report
+from controllers.worlds.simulated.workload import CurvePoint
 from tests.worlds.simulated.workloads import scenario, trial
 
 URGENT = trial("urgent", 100.0, cpu=0.2, goals=AskedGoals(deadline_s=150.0))
 CALM = trial("calm", 100.0, cpu=0.2, goals=AskedGoals(deadline_s=400.0))
 HOPELESS = replace(
     trial("hopeless", 900.0, cpu=0.2, goals=AskedGoals(deadline_s=300.0)),
-    reports=tuple(Report(9.0 * step, 1 / step) for step in range(1, 101)),
+    reports=tuple(CurvePoint(9.0 * step, 1 / step) for step in range(1, 101)),
 )
 
 

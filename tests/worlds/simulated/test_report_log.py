@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Direction
 from controllers.worlds.simulated.report_log import CpuUse, ReportLog
-from controllers.worlds.simulated.workload import Report, TrialSpec
+from controllers.worlds.simulated.workload import CurvePoint, TrialSpec
 from tests.worlds.simulated.workloads import trial
 
 
@@ -61,7 +61,7 @@ def test_an_attempt_that_died_at_once_leaves_no_work_behind_that_was_never_done(
 
 def test_the_best_value_counts_what_nobody_has_polled() -> None:
     values = (5.0, 1.0, math.nan, 3.0)
-    reports = tuple(Report(float(n), value) for n, value in enumerate(values, start=1))
+    reports = tuple(CurvePoint(float(n), value) for n, value in enumerate(values, start=1))
     log = ReportLog(TrialSpec(trial("a").id, 0.0, 4.0, reports, 1.0), [])
     log.go_on(0.0, 0.0, 1.0, CpuUse(0.0, 1.0))
     sample = log.read(4.0)
@@ -70,7 +70,7 @@ def test_the_best_value_counts_what_nobody_has_polled() -> None:
 
 
 def test_the_best_of_what_grows_is_the_largest() -> None:
-    reports = tuple(Report(float(n), value) for n, value in enumerate((1.0, 5.0, 3.0), start=1))
+    reports = tuple(CurvePoint(float(n), value) for n, value in enumerate((1.0, 5.0, 3.0), start=1))
     log = ReportLog(TrialSpec(trial("a").id, 0.0, 3.0, reports, 1.0, direction=Direction.MAXIMIZE), [])
     log.go_on(0.0, 0.0, 1.0, CpuUse(0.0, 1.0))
     sample = log.read(3.0)

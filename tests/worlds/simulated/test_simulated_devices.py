@@ -1,4 +1,4 @@
-"""Whole devices in the simulated world: whoever holds one keeps it to the end of the attempt, and no other has it."""
+"""Whole devices in the simulated world: a trial that holds one keeps it to its attempt's end, and no other has it."""
 
 from dataclasses import replace
 

@@ -11,7 +11,15 @@ from controllers.worlds.simulated.faults import NodeLoss, TrialCrash, WorkerMiss
 from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
-from controllers.worlds.simulated.workload import MIB, Exchange, Network, NodeSpec, TrialSpec, Workload, WorkloadError
+from controllers.worlds.simulated.workload import (
+    MIB,
+    Network,
+    NodeSpec,
+    TrialSpec,
+    WorkerExchange,
+    Workload,
+    WorkloadError,
+)
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.worlds.simulated.workloads import trial
 
@@ -21,7 +29,7 @@ COSTS = Costs(next_attempt_s=1.0, retry_s=1.0, meet_within_s=20.0)
 
 
 def gang(name: str = "g", most: int = 4, least: int = 1, exchanged: float = 0.0, **fields: Any) -> TrialSpec:  # noqa: ANN401 - any field
-    exchange = Exchange(1.0, exchanged)
+    exchange = WorkerExchange(1.0, exchanged)
     return trial(name, min_workers=least, max_workers=most, exchange=exchange, **fields)
 
 
@@ -62,13 +70,13 @@ def test_speed_follows_from_the_number_of_workers_and_how_near_they_are(
 
 
 def test_the_slowest_worker_sets_the_pace_and_the_others_use_no_cpu_meanwhile() -> None:
-    made = gang_speed(Exchange(1.0), [1.0, 0.5], bandwidth=1.0, call_s=0.0)
+    made = gang_speed(WorkerExchange(1.0), [1.0, 0.5], bandwidth=1.0, call_s=0.0)
     assert (made.rate, made.busy) == (1.0, (0.5, 1.0))
 
 
 def test_what_was_measured_of_the_network_is_what_the_formula_gives() -> None:
     network = Network()
-    alone, exchange = 10.0, Exchange(10.0, MIB)
+    alone, exchange = 10.0, WorkerExchange(10.0, MIB)
     took = [exchange.step_s / gang_speed(exchange, [1.0, 1.0], link, 0.0).rate for link in (network.node, network.zone)]
     assert [one - alone / 2 for one in took] == pytest.approx([0.0022, 0.0137])
 

@@ -11,12 +11,12 @@ from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import NoState
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 
 def trial(name: str, work_s: float = 100.0, *, at: float = 0.0, cpu: float = 1.0, **fields: Any) -> TrialSpec:  # noqa: ANN401 - any field
     """Return a trial that reports its loss ten times."""
-    reports = tuple(Report(work_s * part / 10, 1.0 / part) for part in range(1, 11))
+    reports = tuple(CurvePoint(work_s * part / 10, 1.0 / part) for part in range(1, 11))
     return TrialSpec(TrialId(name), at, work_s, reports, cpu, **fields)
 
 
@@ -121,7 +121,7 @@ def mixed(trials: int, cores: Sequence[float], seed: int = 0, costs: Costs | Non
 def _learning(name: str, chance: random.Random, fields: Mapping[str, Any]) -> TrialSpec:
     work, speed, arrival = chance.uniform(60, 400), chance.uniform(4, 30), chance.uniform(0, 300)
     reports = tuple(
-        Report(work * part / 50, math.exp(-speed * part / 50) + chance.gauss(0, 0.003)) for part in range(1, 51)
+        CurvePoint(work * part / 50, math.exp(-speed * part / 50) + chance.gauss(0, 0.003)) for part in range(1, 51)
     )
     wanted: dict[str, Any] = {"cpu": 0.5, "speedup": Speedup.linear(2.0), **fields}
     return TrialSpec(TrialId(name), arrival, work, reports, **wanted)

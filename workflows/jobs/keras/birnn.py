@@ -6,9 +6,9 @@ import keras
 
 from workflows.jobs.data import digit_rows
 from workflows.jobs.keras.loop import classifier, fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=3e-3, steps=100, hidden=64, batch_size=64, work=6)
+DEFAULTS = TrainingSettings(lr=3e-3, steps=100, hidden=64, batch_size=64, work=6)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

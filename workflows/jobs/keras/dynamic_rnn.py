@@ -1,4 +1,4 @@
-"""RNN over sequences of different lengths: digits of which 4 to 8 rows have been scanned. Loss: softmax."""
+"""RNN over sequences of different lengths: digits with 4 to 8 rows scanned. Loss: softmax."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ import keras
 
 from workflows.jobs.data import PADDING, partial_digit_rows
 from workflows.jobs.keras.loop import classifier, fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=100, hidden=64, batch_size=64, work=6)
+DEFAULTS = TrainingSettings(lr=2e-3, steps=100, hidden=64, batch_size=64, work=6)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

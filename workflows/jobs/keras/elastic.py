@@ -11,10 +11,10 @@ from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.keras import KerasVariables
 from mlflow_hooks.tensorflow_gang import tensorflow_gang
 from workflows.jobs.data import DIGITS, digit_images
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
 # Batches as large as this pay for a second worker; for smaller ones they tell each other more than they compute.
-DEFAULTS = Settings(lr=1e-3, steps=100, hidden=512, batch_size=1024, work=4)
+DEFAULTS = TrainingSettings(lr=1e-3, steps=100, hidden=512, batch_size=1024, work=4)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             optimizer = keras.optimizers.Adam(settings.lr)
             t.track(KerasVariables(model, optimizer))
 
-        # Parts of a batch differ in length from step to step, and each length would be traced anew.
+        # Parts of a batch differ in length from step to step, and each length would be traced again.
         @tf.function(  # type: ignore[untyped-decorator]  # TensorFlow ships no types
             input_signature=[
                 tf.TensorSpec((None, 64), tf.float32),

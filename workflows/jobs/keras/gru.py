@@ -6,9 +6,9 @@ import keras
 
 from workflows.jobs.data import sunspot_windows
 from workflows.jobs.keras.loop import fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=150, hidden=32, batch_size=32, work=4)
+DEFAULTS = TrainingSettings(lr=2e-3, steps=150, hidden=32, batch_size=32, work=4)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

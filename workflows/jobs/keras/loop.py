@@ -9,17 +9,17 @@ from mlflow_hooks import trial
 from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.keras import TrialCallback
 from workflows.jobs.data import DIGITS, Array, Dataset, Examples
-from workflows.jobs.settings import Settings
+from workflows.jobs.settings import TrainingSettings
 
 
-def classifier(*layers: keras.layers.Layer, settings: Settings) -> keras.Model:
+def classifier(*layers: keras.layers.Layer, settings: TrainingSettings) -> keras.Model:
     """Return the layers with a softmax over the digits on top. Loss: cross entropy (the thesis's "Softmax")."""
     model = keras.Sequential([*layers, keras.layers.Dense(DIGITS, activation="softmax")])
     model.compile(keras.optimizers.Adam(settings.lr), "sparse_categorical_crossentropy", metrics=["accuracy"])
     return model
 
 
-def fit(model: keras.Model, data: Dataset, settings: Settings) -> None:
+def fit(model: keras.Model, data: Dataset, settings: TrainingSettings) -> None:
     """Train a compiled model as one trial; an epoch of Keras is one step of the trial."""
     model.build((None, *data.train.inputs.shape[1:]))  # there must be weights to restore a checkpoint into
     with trial() as t:
@@ -45,7 +45,7 @@ class ValidationCallback(TrialCallback):
         super().on_epoch_end(epoch, {name.removeprefix("val_"): value for name, value in found.items()})
 
 
-def _minibatches(examples: Examples, settings: Settings, first_step: int) -> Iterator[tuple[Array, Array]]:
+def _minibatches(examples: Examples, settings: TrainingSettings, first_step: int) -> Iterator[tuple[Array, Array]]:
     """Yield the minibatches from ``first_step`` on: the same ones whether or not the trial was resumed there."""
     for minibatch in range(first_step * settings.work, settings.steps * settings.work):
         rows = batch_indices(len(examples), settings.batch_size, settings.seed, minibatch)

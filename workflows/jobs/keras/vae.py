@@ -8,9 +8,9 @@ from keras import layers, ops
 
 from workflows.jobs.data import Dataset, Examples, digit_images
 from workflows.jobs.keras.loop import fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=200, hidden=256, batch_size=64, work=12)
+DEFAULTS = TrainingSettings(lr=2e-3, steps=200, hidden=256, batch_size=64, work=12)
 
 
 class Code(layers.Layer):  # type: ignore[misc]  # Keras ships no types
@@ -37,7 +37,7 @@ def reconstruction(images: Any, pixels: Any) -> Any:  # noqa: ANN401 - tensors o
     return ops.sum(ops.binary_crossentropy(images, pixels), axis=1)
 
 
-def vae(settings: Settings, pixels: int = 64, code: int = 16) -> keras.Model:
+def vae(settings: TrainingSettings, pixels: int = 64, code: int = 16) -> keras.Model:
     """Return an encoder, a Gaussian code of 16 numbers, and a decoder to Bernoulli pixels."""
 
     def hidden() -> layers.Layer:

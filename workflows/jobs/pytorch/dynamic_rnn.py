@@ -1,4 +1,4 @@
-"""RNN over sequences of different lengths: digits of which 4 to 8 rows have been scanned. Loss: softmax."""
+"""RNN over sequences of different lengths: digits with 4 to 8 rows scanned. Loss: softmax."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from workflows.jobs.data import DIGITS, PADDING, partial_digit_rows
 from workflows.jobs.pytorch.loop import Classifier, fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=150, hidden=64, batch_size=64, work=16)
+DEFAULTS = TrainingSettings(lr=2e-3, steps=150, hidden=64, batch_size=64, work=16)
 
 
 class DynamicRNN(Classifier):

@@ -14,10 +14,10 @@ from mlflow_hooks.data_parallel import data_parallel
 from mlflow_hooks.pytorch import torch_state
 from workflows.jobs.data import DIGITS, digit_images
 from workflows.jobs.pytorch.loop import Classifier, tensors, validate
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
 # Batches as large as this pay for a second worker; for smaller ones they tell each other more than they compute.
-DEFAULTS = Settings(lr=1e-3, steps=100, hidden=512, batch_size=1024, work=4)
+DEFAULTS = TrainingSettings(lr=1e-3, steps=100, hidden=512, batch_size=1024, work=4)
 
 
 class DigitLayers(Classifier):

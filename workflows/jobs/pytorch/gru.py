@@ -7,12 +7,12 @@ from torch import Tensor, nn
 
 from workflows.jobs.data import sunspot_windows
 from workflows.jobs.pytorch.loop import Model, fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=200, hidden=32, batch_size=32, work=20)
+DEFAULTS = TrainingSettings(lr=2e-3, steps=200, hidden=32, batch_size=32, work=20)
 
 
-class Forecaster(Model):
+class GruNetwork(Model):
     """One layer of gated recurrent units; the last state gives the forecast."""
 
     def __init__(self, hidden: int) -> None:
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Train one trial."""
     settings = parse_settings(DEFAULTS, argv)
     torch.manual_seed(settings.seed)
-    fit(Forecaster(settings.hidden), sunspot_windows(), settings)
+    fit(GruNetwork(settings.hidden), sunspot_windows(), settings)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from mlflow_hooks import trial
 from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.pytorch import torch_state
 from workflows.jobs.data import Dataset, Examples
-from workflows.jobs.settings import Settings
+from workflows.jobs.settings import TrainingSettings
 
 
 class Model(nn.Module, ABC):
@@ -40,7 +40,7 @@ class Classifier(Model):
         return {"loss": loss.item(), "accuracy": right.item()}
 
 
-def fit(model: Model, data: Dataset, settings: Settings) -> None:
+def fit(model: Model, data: Dataset, settings: TrainingSettings) -> None:
     """Train with Adam as one trial: restored where a checkpoint is, one point of the curve per step."""
     optimizer = Adam(model.parameters(), lr=settings.lr)
     train, valid = tensors(data.train), tensors(data.valid)
@@ -51,7 +51,7 @@ def fit(model: Model, data: Dataset, settings: Settings) -> None:
             t.log(validate(model, valid))
 
 
-def _train(model: Model, optimizer: Adam, data: tuple[Tensor, Tensor], settings: Settings, step: int) -> None:
+def _train(model: Model, optimizer: Adam, data: tuple[Tensor, Tensor], settings: TrainingSettings, step: int) -> None:
     """Take ``work`` minibatches. Order and noise follow from seed and step, so a resumed trial repeats nothing."""
     torch.manual_seed(settings.seed * 1_000_003 + step)
     model.train()

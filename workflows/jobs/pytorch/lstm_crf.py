@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from workflows.jobs.data import TAGS, nino_months
 from workflows.jobs.pytorch.crf import LinearChainCRF
 from workflows.jobs.pytorch.loop import Model, fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=5e-3, steps=120, hidden=24, batch_size=32, work=9)
+DEFAULTS = TrainingSettings(lr=5e-3, steps=120, hidden=24, batch_size=32, work=9)
 
 
 class LstmCrf(Model):

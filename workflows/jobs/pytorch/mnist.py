@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from workflows.jobs.data import DIGITS, digit_images
 from workflows.jobs.pytorch.loop import Classifier, fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=1e-3, steps=150, hidden=64, batch_size=64, work=18)
+DEFAULTS = TrainingSettings(lr=1e-3, steps=150, hidden=64, batch_size=64, work=18)
 
 
 class DigitNet(Classifier):

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from workflows.jobs.data import digit_images
 from workflows.jobs.pytorch.loop import Model, fit
-from workflows.jobs.settings import Settings, parse_settings
+from workflows.jobs.settings import TrainingSettings, parse_settings
 
-DEFAULTS = Settings(lr=2e-3, steps=300, hidden=256, batch_size=64, work=24)
+DEFAULTS = TrainingSettings(lr=2e-3, steps=300, hidden=256, batch_size=64, work=24)
 
 
 class VAE(Model):

@@ -74,4 +74,4 @@ BY_CHANCE: Mapping[str, Experiment] = {
     "S6": _by_chance("S6", specon_jobs(180.3, 1.56)),
 }
 """SpeCon's experiments with first placement left to chance and trials that can use a whole node; lengths are calibrated
-anew on the default column (for S1, S4, S5 and S6; S2 and S3 have S1's)."""
+again on the default column (for S1, S4, S5 and S6; S2 and S3 have S1's)."""

@@ -19,7 +19,7 @@ from controllers.lab.simulation.experiments.curve_sweep import read_curves
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.experiments.nearest_curves import Configuration, NearestCurves
 from controllers.search import SearchSpec
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 TABLE: Final = Path(__file__).with_name("learning_curves.csv.gz")
 USUAL_S: Final = 300.0
@@ -38,7 +38,7 @@ POLICIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Sweeps of ``trials`` trials, ``at_a_time`` of which fit.
+    """Sweeps of ``trials`` trials; ``at_a_time`` of them fit.
 
     ``spare`` is how many times as many cores as it requests a trial can use. ``schedule`` is the one that all tasks
     have, empty for any. ``sampler`` is what gives trials their hyperparameters; without one, they are drawn by chance.
@@ -98,7 +98,7 @@ def _tasks() -> dict[str, dict[TrialId, Configuration]]:
 def _scaled(curves: dict[TrialId, Configuration]) -> dict[TrialId, Configuration]:
     factor = USUAL_S / statistics.median(curve.reports[-1].work_s for curve in curves.values())
     return {
-        name: replace(curve, reports=tuple(Report(one.work_s * factor, one.value) for one in curve.reports))
+        name: replace(curve, reports=tuple(CurvePoint(one.work_s * factor, one.value) for one in curve.reports))
         for name, curve in curves.items()
     }
 

@@ -18,7 +18,7 @@ from controllers.lab.simulation.experiments.nearest_curves import Configuration,
 from controllers.lab.simulation.tables import PARAMETER, TableError, read_rows
 from controllers.search import SearchSpec
 from controllers.search.optuna_search import sampler_of
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 _COLUMNS: Final = ("task", "config", "epoch", "seconds")
 
@@ -46,7 +46,7 @@ def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, Configuratio
     Raises:
         TableError: It is no such table; names file, line, column and value.
     """
-    tasks: dict[str, dict[TrialId, list[Report]]] = {}
+    tasks: dict[str, dict[TrialId, list[CurvePoint]]] = {}
     epochs: dict[tuple[str, TrialId], int] = {}
     parameters: dict[tuple[str, TrialId], Parameters] = {}
     for row in read_rows(path, (*_COLUMNS, metric)):
@@ -60,7 +60,7 @@ def read_curves(path: Path, metric: str) -> dict[str, dict[TrialId, Configuratio
             raise row.problem(column="seconds", expected=f"at least the {curve[-1].work_s:g} of the epoch before it")
         if not curve:
             parameters[task, name] = row.parameters()
-        curve.append(Report(seconds, row.logged(metric)))
+        curve.append(CurvePoint(seconds, row.logged(metric)))
         epochs[task, name] = epoch
     if not tasks:
         raise _without_rows(path)

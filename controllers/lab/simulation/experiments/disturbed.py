@@ -24,23 +24,27 @@ from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload
 
 TRIALS, NODES, NODE_CORES = 14, 4, 0.4
 STEPS: Final = (100, 600)
+"""Fewest and most steps of a trial."""
 STEP_S: Final = (0.13, 0.2)
-"""Steps of a trial, and core seconds of a step."""
+"""Fewest and most core seconds of a step."""
 REQUEST: Final = 0.05
 ARRIVALS: Final = FixedInterval(4.0)
 CPU_EVERY_S: Final = 1.0
 END_S: Final = 36_000.0
-"""No sweep lasts longer than others' use is drawn for: afterwards it stays as it was."""
+"""Others' use is drawn for so many seconds; no sweep lasts longer. Afterwards it would stay as it was."""
 DIP: Final = (50.0, 150.0, 0.5)
-"""From when until when so much of each node is left."""
+"""A dip begins and ends at these seconds, and leaves this part of each node."""
 NOISY_S: Final = 10.0
 NOISY: Final = (1.0, 1.0, 0.75, 0.5, 0.25)
-"""Each node has one of these parts left, drawn anew every so many seconds."""
+"""Each node has one of these parts left, drawn again every ``NOISY_S`` seconds."""
 SLOW: Final = 0.25
+"""Part of the slow node's cores that is left."""
 SLOW_FROM_S: Final = 30.0
+"""Second from which on one node is slow."""
 STOLEN: Final = 0.35
+"""Part of every node's cores that is left while others steal the rest."""
 SPELL_S: Final = (20.0, 120.0)
-"""While others steal on all nodes, so much is left; spells of it and of quiet last so many seconds."""
+"""Fewest and most seconds of a spell of stealing, and of the quiet after it."""
 GANGS_LATER: Final = 10.0
 """Gangs take ten times as long as the other trials, and so do the disturbances beside them."""
 

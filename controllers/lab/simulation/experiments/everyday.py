@@ -18,7 +18,7 @@ from controllers.lab.simulation.experiments.experiment import Assumptions, OwnEx
 from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, NODE_CORES, VAE
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 Draw = Callable[[int], Workload]
 Change = Callable[[int, Workload], Workload]
@@ -29,8 +29,10 @@ CURVES: Final = (VAE, BI_RNN, GRU)
 NOISE: Final = 0.002
 """Of a report, as a part of the whole reduction: as in the published experiments."""
 USUAL_STEPS: Final = 100
-STEPS_SPREAD, STEP_SPREAD = 0.6, 0.8
-"""Standard deviations of the logarithms of a trial's steps and of what a step takes; of its length: 1.0."""
+STEPS_SPREAD: Final = 0.6
+"""Standard deviation of the logarithm of a trial's number of steps."""
+STEP_SPREAD: Final = 0.8
+"""Standard deviation of the logarithm of what a step takes; together they make 1.0 for a trial's length."""
 STEPS: Final = (10, 1000)
 
 
@@ -122,7 +124,7 @@ def with_outliers(seed: int, workload: Workload) -> Workload:
 
 
 def _longer(trial: TrialSpec) -> TrialSpec:
-    reports = tuple(Report(TIMES_LONGER * report.work_s, report.value) for report in trial.reports)
+    reports = tuple(CurvePoint(TIMES_LONGER * report.work_s, report.value) for report in trial.reports)
     return replace(trial, work_s=TIMES_LONGER * trial.work_s, reports=reports)
 
 
@@ -151,7 +153,7 @@ def with_noisy_reports(seed: int, workload: Workload) -> Workload:
         whole, done, reports = sum(steps), 0.0, []
         for step, report in zip(steps, trial.reports, strict=True):
             done += step
-            reports.append(Report(min(1.0, done / whole) * trial.work_s, report.value))
+            reports.append(CurvePoint(min(1.0, done / whole) * trial.work_s, report.value))
         trials.append(replace(trial, reports=tuple(reports), cpu_every_s=CPU_EVERY_S))
     return replace(workload, trials=tuple(trials))
 

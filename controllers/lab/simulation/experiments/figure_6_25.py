@@ -52,7 +52,7 @@ class Reconstruction:
     miss: float
 
 
-def reconstructed(seed: int, base: Experiment = EXPERIMENTS["S6"]) -> Reconstruction:
+def reconstruct(seed: int, base: Experiment = EXPERIMENTS["S6"]) -> Reconstruction:
     """Return S6 with the arrivals and kinds of job of ``seed``, and lengths that fit the default column.
 
     Args:

@@ -1,12 +1,12 @@
-"""An experiment of ours like DRAGON's (E1), of which no cluster size, job mix or arrivals were published.
+"""An experiment of ours like DRAGON's (E1): its cluster size, job mix and arrivals were not published.
 
 Forty jobs train data-parallel on one to four workers, or two to four, on six nodes in two zones. Each worker asks for
-four cores and 8 GiB, as DRAGON's example job does. A node has 16 cores, of which half a core is the system's, as on any
-Kubernetes: it holds three workers, so that a gang of four cannot be on one. Three kinds of jobs differ by how long a
-step takes and how much the workers exchange in it. Lengths on one worker lie between five minutes and an hour, short
+four cores and 8 GiB, as DRAGON's example job does. A node has 16 cores. Half a core is the system's, as on any
+Kubernetes: a node holds three workers, so that a gang of four cannot be on one. Three kinds of jobs differ by how long
+a step takes and how much the workers exchange in it. Lengths on one worker lie between five minutes and an hour, short
 ones being as likely as long ones by their logarithm. Jobs come faster than the nodes can train them, at first.
 
-E1-four is the same on nodes of which each holds four workers.
+E1-four is the same on nodes that each hold four workers.
 """
 
 from functools import partial
@@ -18,7 +18,7 @@ from controllers.lab.simulation.experiments.arrivals import Poisson, generator
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.experiments.jobs import NODE_CORES, VAE
 from controllers.lab.simulation.measures import UTILISATION
-from controllers.worlds.simulated.workload import MIB, Exchange, NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import MIB, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
 
 JOBS: Final = 40
 NODES: Final = 6
@@ -37,9 +37,9 @@ ARRIVALS: Final = Poisson(30.0)
 REPORTS: Final = 100
 CHECKPOINT_EVERY_S: Final = 60.0
 KINDS: Final = {
-    "mlp": (1, Exchange(step_s=0.35, bytes=4.4 * MIB)),
-    "lstm": (1, Exchange(step_s=0.25, bytes=1.2 * MIB)),
-    "cnn": (2, Exchange(step_s=2.0, bytes=20 * MIB)),
+    "mlp": (1, WorkerExchange(step_s=0.35, bytes=4.4 * MIB)),
+    "lstm": (1, WorkerExchange(step_s=0.25, bytes=1.2 * MIB)),
+    "cnn": (2, WorkerExchange(step_s=2.0, bytes=20 * MIB)),
 }
 """Least workers, seconds of a step on one worker, and bytes that are summed: the first two as measured (gloo, CPU)."""
 

@@ -7,7 +7,7 @@ efficiently, come one after the other; each is to be done within 1.5 to 4 times 
 authors request is one core to start with, as a deadline is meant to stand in place of a request; in ``D1-half`` and
 ``D1-most`` half of the cores that a job can use, and all of them. ``D1-crowded`` is D1 where jobs slow each other down.
 
-In T1 and Q1 ten trials share one node of 16 cores, of which each can use all.
+In T1 and Q1 ten trials share one node of 16 cores, and each can use all of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from controllers.lab.simulation.experiments.arrivals import AllAtOnce, Poisson, 
 from controllers.lab.simulation.experiments.experiment import OwnExperiment, Published
 from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, NODE_CORES, VAE
 from controllers.lab.simulation.measures import DEADLINES, PACES, TARGETS
-from controllers.worlds.simulated.workload import NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
 
 RequestedCores = Literal["start", "half", "most"]
 """What authors ask for: one core to start with, half of the cores that a job can use, or all of them."""
@@ -51,7 +51,7 @@ WINDOW: Final = UniformWindow(200.0)
 REACHED: Final = (0.8, 0.95)
 """Part of its whole reduction at which a trial's loss is good enough."""
 SLOWER: Final = (3.0, 24.0)
-"""How many times as long as alone a step may take: about as much as the node can give all of them together."""
+"""A step may take so many times as long as alone: the node can give all trials together about that."""
 
 
 def deadline_workload(nodes: int, request: RequestedCores, seed: int, *, contention: float = 0.0) -> Workload:
@@ -73,7 +73,7 @@ def _trial(number: int, at: float, chance: Random, request: RequestedCores) -> T
         id=TrialId(f"job-{number + 1:02d}"),
         submitted_at=at,
         work_s=work,
-        reports=tuple(Report(work * step / REPORTS, 1 / step) for step in range(1, REPORTS + 1)),
+        reports=tuple(CurvePoint(work * step / REPORTS, 1 / step) for step in range(1, REPORTS + 1)),
         cpu={"start": START_CORES, "half": most / 2, "most": float(most)}[request],
         speedup=SPEEDUPS[most],
         goals=AskedGoals(deadline_s=deadline),

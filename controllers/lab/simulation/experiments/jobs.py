@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 
-from controllers.worlds.simulated.workload import Report, WorkloadError
+from controllers.worlds.simulated.workload import CurvePoint, WorkloadError
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Curve:
         """Return the part of the whole reduction (0 to 1) that is there after ``part`` (0 to 1) of the time."""
         return self._reached(part, self.tau)
 
-    def reports(self, work_s: float, count: int, chance: Random) -> tuple[Report, ...]:
+    def reports(self, work_s: float, count: int, chance: Random) -> tuple[CurvePoint, ...]:
         """Return ``count`` reports, evenly spaced over ``work_s`` lone seconds, the last at the end."""
         span = self.first - self.last
         parts = [number / count for number in range(1, count + 1)]
         errors = [chance.gauss(0.0, self.noise) if self.noise else 0.0 for _ in parts]
         return tuple(
-            Report(part * work_s, self.first - span * (self.reduction(part) + error))
+            CurvePoint(part * work_s, self.first - span * (self.reduction(part) + error))
             for part, error in zip(parts, errors, strict=True)
         )
 
@@ -154,7 +154,7 @@ def specon_jobs(middle_s: float, spread: float) -> tuple[TrainingJob, ...]:
     )
 
 
-def named(jobs: tuple[TrainingJob, ...], *names: str) -> tuple[TrainingJob, ...]:
+def jobs_named(jobs: tuple[TrainingJob, ...], *names: str) -> tuple[TrainingJob, ...]:
     """Return the jobs of these names, in their order."""
     known = {job.name: job for job in jobs}
     return tuple(known[name] for name in names)

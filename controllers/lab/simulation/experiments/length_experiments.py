@@ -60,7 +60,7 @@ def blind(draw: Callable[[int], Workload], seed: int) -> Workload:
     return replace(workload, trials=tuple(replace(trial, parameters=()) for trial in workload.trials))
 
 
-def confused(draw: Callable[[int], Workload], seed: int) -> Workload:
+def confuse(draw: Callable[[int], Workload], seed: int) -> Workload:
     """Return what ``draw`` returns, where each trial has the parameters of another, drawn by chance."""
     workload = draw(seed)
     given = [trial.parameters for trial in workload.trials]
@@ -79,7 +79,7 @@ _NARROW: Final = partial(wide_workload, most=REQUEST)
 LENGTH_EXPERIMENTS: Final = (
     _experiment("L1", "lengths follow from parameters", wide_workload),
     _experiment("L1-blind", "L1 without the parameters", partial(blind, wide_workload)),
-    _experiment("L2", "parameters explain nothing", partial(confused, wide_workload)),
+    _experiment("L2", "parameters explain nothing", partial(confuse, wide_workload)),
     _experiment("L1-narrow", "L1 where trials can use no more than they request", _NARROW),
     _experiment("L1-narrow-blind", "L1-narrow without the parameters", partial(blind, _NARROW)),
 )

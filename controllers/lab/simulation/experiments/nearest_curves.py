@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Final
 
 from controllers.core.model import Parameters, Point, TrialId
-from controllers.core.parameters import bounded
+from controllers.core.parameters import bound_parameters
 from controllers.search import Dimension, NumberRange, Options
-from controllers.worlds.simulated.workload import Report, TrialSpec
+from controllers.worlds.simulated.workload import CurvePoint, TrialSpec
 
 _LOG_FROM: Final = 50.0
 """A hyperparameter whose greatest value is so many times its least is spread by its logarithm."""
@@ -20,7 +20,7 @@ _LOG_FROM: Final = 50.0
 class Configuration:
     """The curve of a configuration, and its hyperparameters as far as the table tells."""
 
-    reports: tuple[Report, ...]
+    reports: tuple[CurvePoint, ...]
     parameters: Parameters = ()
 
 
@@ -41,7 +41,7 @@ class NearestCurves:
 
     def trained(self, spec: TrialSpec, point: Point) -> TrialSpec:
         """Return ``spec`` as it trains with ``point``: as the nearest configuration did, the first of several."""
-        given, columns = dict(bounded(dict(point))), self._columns
+        given, columns = dict(bound_parameters(dict(point))), self._columns
         nearest = min(self.configurations, key=lambda one: _distance(given, dict(one.parameters), columns))
         return replace(spec, work_s=nearest.reports[-1].work_s, reports=nearest.reports)
 

@@ -14,7 +14,7 @@ from controllers.lab.simulation.experiments.jobs import (
     NODE_CORES,
     VAE,
     TrainingJob,
-    named,
+    jobs_named,
     specon_jobs,
     specon_vae,
 )
@@ -33,8 +33,8 @@ def _specon(alpha: float = 0.01, interval: float = 30) -> Mapping[str, Mapping[s
     return {"specon": {"alpha": alpha, "interval": interval}}
 
 
-_THREE = named(FLOWCON_JOBS, "vae-p", "mnist-p", "mnist-t")
-_FIVE = named(FLOWCON_JOBS, "lstm-cfc-t", "vae-p", "vae-t", "mnist-p", "gru-t")
+_THREE = jobs_named(FLOWCON_JOBS, "vae-p", "mnist-p", "mnist-t")
+_FIVE = jobs_named(FLOWCON_JOBS, "lstm-cfc-t", "vae-p", "vae-t", "mnist-p", "gru-t")
 _VAE = (specon_vae(),)
 
 _F1 = Experiment(

@@ -33,7 +33,7 @@ _Window = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class CpuUse:
+class PastCpuUse:
     """What a trial had spent at its reports, and in all, in core seconds; ``cores`` is what it can use at once.
 
     Of a trial of several ``workers`` (the most that it had), these are sums over them, and ``cores`` is each one's.
@@ -74,7 +74,7 @@ class CpuUse:
         return statistics.stdev(costs) / statistics.fmean(costs) if any(costs) else 0.0
 
 
-def counted_use(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> CpuUse:
+def count_use(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.0) -> PastCpuUse:
     """Return what ``trial`` used by its own count, without what its further attempts cost it.
 
     Args:
@@ -90,10 +90,10 @@ def counted_use(trial: PastTrial, upkeep: float = 0.0, began_epoch_s: float = 0.
     total = max(totals[-1], trial.total_cpu_s or 0.0) - upkeep * trained_s(trial, trial.completed_at)
     spent = _without_restarts(raw, trial.attempts - 1)
     total = max(total - (raw[-1] - spent[-1]), spent[-1])
-    return CpuUse(trial.id, tuple(spent), total, cores_used(trial), trial.workers[1])
+    return PastCpuUse(trial.id, tuple(spent), total, cores_used(trial), trial.workers[1])
 
 
-def use_by_time(sweep: PastSweep, capacity: float, cores: float) -> list[CpuUse]:
+def use_by_time(sweep: PastSweep, capacity: float, cores: float) -> list[PastCpuUse]:
     """Return what each trial used if all that ran shared ``capacity`` cores evenly, up to ``cores`` for each.
 
     Whatever else a trial did with its time (waiting for data, for a node) counts as used.
@@ -104,7 +104,7 @@ def use_by_time(sweep: PastSweep, capacity: float, cores: float) -> list[CpuUse]
         start, end = got.at(trial.submitted_at), got.at(trial.completed_at)
         moments = (trial.submitted_at + point.at - trial.began_epoch_s for point in trial.objective)
         spent = tuple(accumulate((min(max(got.at(moment), start), end) - start for moment in moments), max))
-        found.append(CpuUse(trial.id, spent, end - start, cores))
+        found.append(PastCpuUse(trial.id, spent, end - start, cores))
     return found
 
 
@@ -154,7 +154,7 @@ class _CoreSecondsByTime:
         return self._got[index] + max(0.0, time - self._times[index]) * self._shares[index]
 
 
-def measured_upkeep(sweep: PastSweep) -> float:
+def measure_upkeep(sweep: PastSweep) -> float:
     """Return the cores that each trial of ``sweep`` spends on logging, 0 where its record cannot tell.
 
     Least squares over windows of ten seconds: steps per second = (cores - upkeep) / cost of a step, with a cost for

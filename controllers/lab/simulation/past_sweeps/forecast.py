@@ -14,9 +14,9 @@ from controllers.core.results import Comparison, RunResult, compare
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
 from controllers.lab.simulation.past_sweeps.recording import Recording
 from controllers.lab.simulation.run import simulate
-from controllers.policies.comparison.clairvoyant import informed
+from controllers.policies.comparison.clairvoyant import inform
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.workload import Report, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, TrialSpec, Workload
 
 _TWENTIETHS: Final = 20
 
@@ -105,7 +105,7 @@ def forecast(
         for name, policy in policies.items():
             scenario = variant(recording, seed, {} if Place in policy.needs else first_nodes)
             work = {trial.id: trial.work_s for trial in scenario.workload.trials}
-            result = simulate(scenario, informed(policy, work)).result
+            result = simulate(scenario, inform(policy, work)).result
             results[name].append(result)
             first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in result.trials}
             advanced()
@@ -148,12 +148,12 @@ def variant(recording: Recording, seed: int, first_nodes: Mapping[TrialId, NodeN
 def _drawn(trial: TrialSpec, sigma: float, rng: random.Random) -> TrialSpec:
     factor = math.exp(rng.gauss(0.0, sigma) - sigma**2 / 2)
     values = with_other_noise([report.value for report in trial.reports], rng)
-    reports = tuple(Report(r.work_s * factor, value) for r, value in zip(trial.reports, values, strict=True))
+    reports = tuple(CurvePoint(r.work_s * factor, value) for r, value in zip(trial.reports, values, strict=True))
     return replace(trial, work_s=trial.work_s * factor, reports=reports)
 
 
 def with_other_noise(values: Sequence[float], rng: random.Random) -> list[float]:
-    """Return the running median of ``values`` with the residuals' signs drawn anew; the first stays as it is.
+    """Return the running median of ``values`` with the residuals' signs drawn again; the first value stays as it is.
 
     A wild bootstrap (Wu, 1986): noise keeps its size where the curve is steep and where it is level.
     """

@@ -1,4 +1,4 @@
-"""A sweep that already ran, as far as its record tells. Pure values; whoever reads them checks them."""
+"""A sweep that already ran, as far as its record tells. Pure values; the code that reads a record checks them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controllers.core.model import NodeName, TrialId
-from controllers.lab.simulation.past_sweeps.cpu_use import CpuUse, counted_use, measured_upkeep, use_by_time
+from controllers.lab.simulation.past_sweeps.cpu_use import PastCpuUse, count_use, measure_upkeep, use_by_time
 from controllers.lab.simulation.past_sweeps.past_sweep import (
     MoveTimes,
     PastSweep,
@@ -16,7 +16,7 @@ from controllers.lab.simulation.past_sweeps.past_sweep import (
     common_trials,
 )
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import Exchange, NodeSpec, Report, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
 
 _LEAST_WORK_S: Final = 1e-3
 
@@ -61,9 +61,9 @@ def record(sweep: PastSweep, target: TargetCluster, others: Sequence[PastSweep] 
     Raises:
         PastSweepError: There is nothing to rebuild; says why.
     """
-    upkeep = measured_upkeep(sweep) if sweep.counted and sweep.began_epoch_s is not None else 0.0
+    upkeep = measure_upkeep(sweep) if sweep.counted and sweep.began_epoch_s is not None else 0.0
     if sweep.counted:
-        uses = [counted_use(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials]
+        uses = [count_use(trial, upkeep, sweep.began_epoch_s or 0.0) for trial in sweep.trials]
     else:
         uses = use_by_time(sweep, sum(node.cpu for node in target.nodes), target.cores)
     moves = [move for run in (sweep, *others) for move in run.moves]
@@ -88,7 +88,7 @@ def record(sweep: PastSweep, target: TargetCluster, others: Sequence[PastSweep] 
     return Recording(Workload(trials, target.nodes), costs, pins, spread, assumptions)
 
 
-def _measured_costs(moves: Sequence[MoveTimes], uses: Sequence[CpuUse], base: Costs) -> Costs:
+def _measured_costs(moves: Sequence[MoveTimes], uses: Sequence[PastCpuUse], base: Costs) -> Costs:
     costs = replace(base, start_cpu_s=statistics.median(use.before_training for use in uses))
     if not moves:
         return costs
@@ -99,10 +99,10 @@ def _measured_costs(moves: Sequence[MoveTimes], uses: Sequence[CpuUse], base: Co
     )
 
 
-def _trial(trial: PastTrial, use: CpuUse, start_cpu_s: float, sweep: PastSweep, target: TargetCluster) -> TrialSpec:
+def _trial(trial: PastTrial, use: PastCpuUse, start_cpu_s: float, sweep: PastSweep, target: TargetCluster) -> TrialSpec:
     start = min(start_cpu_s * use.workers, use.spent[0])
     reports = tuple(
-        Report((at - start) / use.cores, point.value) for at, point in zip(use.spent, trial.objective, strict=True)
+        CurvePoint((at - start) / use.cores, point.value) for at, point in zip(use.spent, trial.objective, strict=True)
     )
     return TrialSpec(
         id=trial.id,
@@ -115,7 +115,7 @@ def _trial(trial: PastTrial, use: CpuUse, start_cpu_s: float, sweep: PastSweep, 
         parameters=trial.parameters,
         min_workers=trial.workers[0],
         max_workers=trial.workers[1],
-        exchange=Exchange(step_s=max(use.typical_step / use.cores, _LEAST_WORK_S)),
+        exchange=WorkerExchange(step_s=max(use.typical_step / use.cores, _LEAST_WORK_S)),
     )
 
 
@@ -131,7 +131,7 @@ def _fitting_request(sweep: PastSweep, target: TargetCluster) -> float:
 
 
 def _spread(
-    sweep: PastSweep, uses: Sequence[CpuUse], others: Sequence[PastSweep], upkeep: float
+    sweep: PastSweep, uses: Sequence[PastCpuUse], others: Sequence[PastSweep], upkeep: float
 ) -> tuple[dict[TrialId, float], str]:
     """Return the relative standard deviation of each trial's work, and in words where it is from."""
     comparable = [other for other in others if other.counted] if sweep.counted else []
@@ -139,7 +139,7 @@ def _spread(
     if len(shared) > 1:
         trained = []
         for run in (sweep, *comparable):
-            found = {trial.id: counted_use(trial, upkeep, run.began_epoch_s or 0.0) for trial in run.trials}
+            found = {trial.id: count_use(trial, upkeep, run.began_epoch_s or 0.0) for trial in run.trials}
             trained.append({name: max(use.total - use.before_training, _LEAST_WORK_S) for name, use in found.items()})
         logs = [[math.log(of_run[trial]) for of_run in trained] for trial in shared]
         sigma = math.sqrt(statistics.fmean(statistics.variance(of_trial) for of_trial in logs))

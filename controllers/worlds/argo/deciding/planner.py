@@ -13,7 +13,7 @@ from typing import Final
 from controllers.core import labels
 from controllers.core.failures import AT_ONCE_S, pause_s
 from controllers.core.model import Phase, Point
-from controllers.core.parameters import noted
+from controllers.core.parameters import point_annotations
 from controllers.worlds.argo.deciding.commands import (
     Annotate,
     AskToLeave,
@@ -66,7 +66,7 @@ def choice(state: TrialState, attempt: Attempt, nodes: tuple[str, ...], point: P
     """
     # With the counts: once it has a place, nothing tells any more that a suspension brought it here.
     marks = {labels.ANNOTATION_PLACE: written_nodes(nodes), **state.counts.annotations()}
-    return Annotate(attempt, {**noted(point), **marks} if point else marks, reserves=nodes)
+    return Annotate(attempt, {**point_annotations(point), **marks} if point else marks, reserves=nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from controllers.core.actions import Action
 from controllers.core.model import TrialId
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.snapshot import CampaignSnapshot, take_snapshot
-from controllers.worlds.argo.meaning.trials import History, TrialState
+from controllers.worlds.argo.meaning.trials import PodHistory, TrialState
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView, rest_s
 
 _LOOK_EVERY_S: Final = 0.2
@@ -30,7 +30,7 @@ class Looks:
     def __init__(self, view: ClusterView, campaign: Campaign) -> None:
         self._view = view
         self._campaign = campaign
-        self._histories = dict[TrialId, History]()
+        self._histories = dict[TrialId, PodHistory]()
         self._pending: dict[TrialId, tuple[Action, str, float]] = {}
         """Each action with the uid of the attempt, and until when to wait for it, on the monotonic clock."""
         self._abandoned: set[TrialId] = set()

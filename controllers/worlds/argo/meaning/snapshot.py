@@ -10,12 +10,12 @@ from controllers.core.model import Node, NodeName, Phase, Trial, TrialId
 from controllers.worlds.argo.meaning.choices import Choices
 from controllers.worlds.argo.meaning.room import NodeRoom
 from controllers.worlds.argo.meaning.shown import trial_of
-from controllers.worlds.argo.meaning.trials import History, TrialState, group_by_trial
+from controllers.worlds.argo.meaning.trials import PodHistory, TrialState, group_by_trial
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView
 from controllers.worlds.argo.reading.pods import NO_RESOURCES, PodRecord, Resources
 from controllers.worlds.argo.reading.workflows import NO_NOTES, Step, WorkflowRecord
 
-_UNKNOWN: Final = History()
+_UNKNOWN: Final = PodHistory()
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class CampaignSnapshot:
 def take_snapshot(
     view: ClusterView,
     campaign: Campaign,
-    histories: Mapping[TrialId, History],
+    histories: Mapping[TrialId, PodHistory],
     pending: Mapping[TrialId, Action],
     last: CampaignSnapshot | None = None,
 ) -> CampaignSnapshot:
@@ -89,7 +89,7 @@ def _trial_states(
     view: ClusterView,
     campaign: Campaign,
     workflow: WorkflowRecord | None,
-    histories: Mapping[TrialId, History],
+    histories: Mapping[TrialId, PodHistory],
     pending: Mapping[TrialId, Action],
     last: CampaignSnapshot | None,
 ) -> dict[TrialId, TrialState]:

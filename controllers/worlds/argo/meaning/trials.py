@@ -22,7 +22,7 @@ _LEAST_CPU: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class PodHistory:
     """What is known of a trial's attempts even when their pods are gone: the newest, the one before, and the counts.
 
     ``first_at`` is when the oldest attempt seen was made, in Unix seconds; ``gone`` tells that the newest is gone.
@@ -56,7 +56,7 @@ class History:
             return NO_IDLING
         return (before.marks.idling or NO_IDLING).after(before.leaving, asked=before.asked)
 
-    def after(self, pods: Sequence[PodRecord]) -> "History":
+    def after(self, pods: Sequence[PodRecord]) -> "PodHistory":
         """Return the history after a look at those of the trial's pods that are there now; itself if nothing changed.
 
         The newest attempt counts, even where an older one still runs: a node that is silent keeps its containers
@@ -77,7 +77,7 @@ class History:
             # Seen before, and gone by now: the mark of the move that brought the newest is on it alone.
             seen = (self.newest, self.previous)
             earlier = next((one for one in seen if one is not None and one.number == newest.number - 1), None)
-        return History(
+        return PodHistory(
             newest=newest,
             first_at=self.first_at or attempts[0].created_at,
             previous=earlier,
@@ -106,7 +106,7 @@ class TrialState:
 
     definition: TrialDefinition
     step: Step | None
-    history: History
+    history: PodHistory
     over_since: float | None
     notes: TrialNotes = NO_NOTES
     pending: Action | None = None

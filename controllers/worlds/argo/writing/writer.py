@@ -8,7 +8,7 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.model import Point
-from controllers.core.parameters import noted
+from controllers.core.parameters import point_annotations
 from controllers.worlds.argo.calls.api import WORKFLOWS, ApiError, KubeApi, NotFoundError
 from controllers.worlds.argo.deciding import commands
 from controllers.worlds.argo.meaning.attempts import Attempt
@@ -124,7 +124,7 @@ class CommandWriter:
     def _open_gates(self, command: commands.OpenGates, state: TrialState) -> None:
         """Open all gates that are still there: where some of them are open, a controller was killed in between."""
         attempt = command.attempt
-        each: dict[str, str | None] = {**noted(command.point)} if command.point else {}
+        each: dict[str, str | None] = {**point_annotations(command.point)} if command.point else {}
         if attempt.gang:
             each |= {labels.ANNOTATION_WORLD_SIZE: str(attempt.size), labels.ANNOTATION_ATTEMPT: attempt.token}
         for pod, node in zip(attempt.workers, command.nodes, strict=True):

@@ -19,7 +19,7 @@ _TERM: Final = signal.SIGTERM
 class AttemptId:
     """What is kept of an attempt that was started: its key, its first process, and where its hooks say who trains.
 
-    ``started`` tells when the first process began, in the unit of ``proctree.started``.
+    ``started`` tells when the first process began, in the unit of ``proctree.start_time``.
     """
 
     key: str
@@ -41,9 +41,9 @@ class AttemptId:
 class AttemptTree:
     """The tree under the first process of an attempt, which leads a session and a process group of its own.
 
-    Once the attempt was asked to leave, the end of the first process is not that of the attempt: whoever can still save
-    goes on. Its orphans are children of whoever holds this tree, and the first process stays a zombie until all is
-    over, so that nobody else gets its number.
+    Once the attempt was asked to leave, the end of the first process is not that of the attempt: a process that can
+    still save goes on. Its orphans become children of the process that holds this tree, and the first process stays a
+    zombie until all is over, so that nobody else gets its number.
     """
 
     def __init__(self, known: AttemptId) -> None:
@@ -68,13 +68,13 @@ class AttemptTree:
 
     @property
     def alive(self) -> bool:
-        """Whether its first process runs, for whoever is not its parent."""
-        return proctree.started(self.known.root) == self.known.started and proctree.alive(self.known.root)
+        """Whether its first process runs, asked from a process that is not its parent."""
+        return proctree.start_time(self.known.root) == self.known.started and proctree.alive(self.known.root)
 
     @property
     def over(self) -> bool:
         """Whether its first process has ended, and nobody is left who has to save."""
-        # One that saved and left was the training: whoever outlives it only helped.
+        # One that saved and left was the training: processes that outlive it only helped.
         saved = EXIT_MIGRATE in (self._code, *self._codes.values())
         return self._code is not None and (saved or not any(map(self._may_save, self._living())))
 
@@ -105,18 +105,18 @@ class AttemptTree:
         if self._has_its_number:
             known += proctree.strays(self.known.root)
         for root in known:
-            self._members |= {pid: proctree.started(pid) for pid in proctree.tree(root) if pid not in self._members}
+            self._members |= {pid: proctree.start_time(pid) for pid in proctree.tree(root) if pid not in self._members}
 
     def owns(self, orphan: int) -> bool:
-        """Return whether a process whose parent has ended belongs to this attempt, the first process of which has.
+        """Return whether a process whose parent has ended belongs to this attempt, whose first process has ended too.
 
         That may have ended a moment ago, and nobody has taken note of it.
         """
         if self._code is None and self.alive:
             return False
         if proctree.session(orphan) == self.known.root:
-            self._members.setdefault(orphan, proctree.started(orphan))
-        return orphan in self._members and proctree.started(orphan) == self._members[orphan]
+            self._members.setdefault(orphan, proctree.start_time(orphan))
+        return orphan in self._members and proctree.start_time(orphan) == self._members[orphan]
 
     def first_ended(self, code: int) -> None:
         """Take note that the first process has ended with ``code``, and ask those behind it that it told nothing."""
@@ -148,7 +148,7 @@ class AttemptTree:
 
     def _send(self, pids: list[int]) -> None:
         for pid in pids:
-            self._asked[pid] = proctree.started(pid)
+            self._asked[pid] = proctree.start_time(pid)
             self._asked_command = proctree.command(pid)
             proctree.send([pid], _TERM)
 
@@ -164,18 +164,18 @@ class AttemptTree:
 
     def _first(self) -> list[int]:
         """Return the first process, as long as its number means that one."""
-        return [self.known.root] if proctree.started(self.known.root) == self.known.started else []
+        return [self.known.root] if proctree.start_time(self.known.root) == self.known.started else []
 
     def _living(self) -> list[int]:
         return [
             pid
             for pid, started in self._members.items()
-            if proctree.started(pid) == started and started is not None and proctree.alive(pid)
+            if proctree.start_time(pid) == started and started is not None and proctree.alive(pid)
         ]
 
     def _may_save(self, pid: int) -> bool:
         """Return whether the attempt is not over while ``pid`` lives."""
         if pid in self._asked:
             return True
-        # Where the hooks say who trains, whoever outlives that one only helped it.
+        # Where the hooks say who trains, processes that outlive that one only helped it.
         return bool(self._asked) and not self._said_so and can_save(pid, self._asked_command)

@@ -54,7 +54,7 @@ class Children:
         with ours, theirs, contextlib.ExitStack() as stack:
             stack.callback(os.close, log)
             pid = self._fork(spec, log, ours, theirs)
-            known = AttemptId(spec.key, pid, proctree.started(pid) or 0, str(spec.folder or ""), spec.attempt)
+            known = AttemptId(spec.key, pid, proctree.start_time(pid) or 0, str(spec.folder or ""), spec.attempt)
             self._trees.add(known)
             self._release(known, spec, ours)
         return known

@@ -11,7 +11,7 @@ class ProcessMark:
     """A process of this machine since it was booted: ``boot`` is another on any other machine, and after a reboot.
 
     ``pid`` is its number in the ``namespace`` of numbers that its controller had. ``started`` tells when it
-    began, in the unit of ``proctree.started``. A mark with something missing names nobody.
+    began, in the unit of ``proctree.start_time``. A mark with something missing names nobody.
     """
 
     pid: int
@@ -23,13 +23,13 @@ class ProcessMark:
     def of(cls, pid: int) -> "ProcessMark":
         """Return the mark of a process of this machine."""
         boot, namespace = _here()
-        return cls(pid, proctree.started(pid) or 0, boot, namespace)
+        return cls(pid, proctree.start_time(pid) or 0, boot, namespace)
 
     @property
     def alive(self) -> bool:
         """Whether that very process still runs here."""
         known = all((self.pid, self.started, self.boot, self.namespace))
-        same = known and _here() == (self.boot, self.namespace) and proctree.started(self.pid) == self.started
+        same = known and _here() == (self.boot, self.namespace) and proctree.start_time(self.pid) == self.started
         return same and proctree.alive(self.pid)
 
 

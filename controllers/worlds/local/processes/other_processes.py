@@ -4,7 +4,7 @@ Three promises of Linux cannot be kept there:
 
 - Nobody adopts orphans. Those of an attempt are found by its session, and by their numbers where they were seen before
   their parents ended. One that founds a session of its own, and whose parent ends before anybody has looked, is lost.
-- No signal comes when a parent dies. Sockets close then, which takes whoever reads them a moment to see.
+- No signal comes when a parent dies. Sockets close then, and their readers see it a moment later.
 - The CPU time of a process that lives for less than the time between two looks counts nowhere.
 """
 
@@ -22,7 +22,7 @@ from typing import Final
 
 import psutil
 
-from mlflow_hooks.other_system import started
+from mlflow_hooks.other_system import start_time
 
 RUNS_FORKED: Final[bool] = False
 """See ``linux_processes``. Frameworks of macOS abort a process that was forked and uses them before it calls exec."""
@@ -32,7 +32,7 @@ _ASKING_S: Final = 5.0
 _LOOK_HOLDS: Final = 10.0
 """How many times as long as it took a look at all processes is used."""
 _MASK_HOLDS_S: Final = 0.1
-"""Seconds for which an answer of ``ps`` is used: whoever looks whenever a child ends would for ever see it end."""
+"""Seconds for which an answer of ``ps`` is used: it is a child too, and a look at each child's end would not stop."""
 _masks: Final[dict[int, tuple[float, int | None]]] = {}
 
 
@@ -56,7 +56,7 @@ def own_children() -> list[int]:
 
 
 class _Look:
-    """A look at all processes of the machine, which takes up to a tenth of the time of whoever looks all the time."""
+    """A look at all processes of the machine; it takes at most a tenth of the time of code that looks all the time."""
 
     def __init__(self) -> None:
         self._until = -math.inf
@@ -92,7 +92,7 @@ def cpu_parts(pids: Iterable[int]) -> dict[tuple[int, int], float]:
 
     Each process counts for itself: macOS does not add what a child has used to its parent.
     """
-    return {(pid, began): sum(_cpu_times(pid)[:2]) for pid in pids if (began := started(pid)) is not None}
+    return {(pid, began): sum(_cpu_times(pid)[:2]) for pid in pids if (began := start_time(pid)) is not None}
 
 
 def _cpu_times(pid: int) -> tuple[float, ...]:

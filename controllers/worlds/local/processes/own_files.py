@@ -74,10 +74,10 @@ def _state(path: Path) -> _State | None:
 
 @lru_cache(maxsize=512)
 def _read(path: str, package: str, _: _State) -> OwnFile:
-    return parsed(Path(path).read_text(encoding="utf-8", errors="replace"), package)
+    return parse_own_file(Path(path).read_text(encoding="utf-8", errors="replace"), package)
 
 
-def parsed(text: str, package: str = "") -> OwnFile:
+def parse_own_file(text: str, package: str = "") -> OwnFile:
     """Return the file that has this text."""
     try:
         return OwnFile(package, text, ast.parse(text))

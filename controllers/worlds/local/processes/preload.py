@@ -104,7 +104,7 @@ def _begun(
     """Return where a program's own modules are, and the files that it begins with, its main one last."""
     elsewhere = [cwd / entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry]
     if source is not None:
-        return OwnFiles(elsewhere), [own_files.parsed(source)]
+        return OwnFiles(elsewhere), [own_files.parse_own_file(source)]
     if program is None:
         return OwnFiles(()), []
     if program.is_module:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from mlflow_hooks.system import HAS_PROC, started
+from mlflow_hooks.system import HAS_PROC, start_time
 
 if HAS_PROC:
     from controllers.worlds.local.processes.linux_processes import (
@@ -87,7 +87,7 @@ __all__ = [
     "session",
     "signal_tree",
     "signal_when_parent_dies",
-    "started",
+    "start_time",
     "strays",
     "tells_waiting",
     "tree",

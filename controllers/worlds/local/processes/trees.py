@@ -10,7 +10,7 @@ from controllers.worlds.local.processes.attempt_tree import AttemptId, AttemptTr
 from controllers.worlds.local.processes.messages import Exit
 
 LOOK_S: Final = 0.1
-"""Seconds between two looks at attempts of which the end may bring no signal."""
+"""Seconds between two looks at attempts whose end may bring no signal."""
 _BURIAL_TIMEOUT_S: Final = 10.0
 
 
@@ -43,7 +43,7 @@ class Trees:
         """Bury the dead, kill what attempts that are over have left behind, and return these attempts."""
         self._look_at_children()
         if any(tree.over for tree in self._trees.values()):
-            # Whoever had to save may have ended since it was looked at, and its exit code counts.
+            # A process that had to save may have ended since the look at it, and its exit code counts.
             self._look_at_children()
         over = [tree for tree in self._trees.values() if tree.over]
         for tree in over:
@@ -51,7 +51,7 @@ class Trees:
             tree.kill()
             proctree.bury(tree.known.root)
             del self._trees[tree.known.root]
-        # Whoever else is a child of ours by now became one because its attempt, which adopted its orphans, is over.
+        # Any other child became ours because its attempt, which had adopted it as an orphan, is over.
         left = [child for child in proctree.own_children() if child not in self._trees]
         proctree.send((pid for pid in left if proctree.alive(pid) and self._owner_of(pid) is None), signal.SIGKILL)
         return [tree.exit() for tree in over]

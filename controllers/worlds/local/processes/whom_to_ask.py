@@ -24,7 +24,7 @@ def who_trains(members: Iterable[int], said: Iterable[Presence]) -> int | None:
 
     A number alone names nobody: by now another process may have it.
     """
-    here = {(proctree.number_inside(pid), proctree.started(pid)): pid for pid in members if proctree.alive(pid)}
+    here = {(proctree.number_inside(pid), proctree.start_time(pid)): pid for pid in members if proctree.alive(pid)}
     return next((here[one.pid, one.started] for one in said if (one.pid, one.started) in here), None)
 
 

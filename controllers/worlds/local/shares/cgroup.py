@@ -93,7 +93,7 @@ class CgroupShares:
         self._groups = groups
         self._nodes: dict[str, tuple[float, frozenset[int]]] = {}
         self._trials: dict[str, str] = {}
-        self._cores = Cores(os.sched_getaffinity(0))
+        self._cores = CorePool(os.sched_getaffinity(0))
         self._remove(Path())
         try:
             groups.make_run()
@@ -233,7 +233,7 @@ def kill_all(pids_in: Groups, path: Path) -> None:
         done |= fresh
 
 
-class Cores:
+class CorePool:
     """The machine's cores, handed out to nodes: the least taken first."""
 
     def __init__(self, cores: Iterable[int]) -> None:

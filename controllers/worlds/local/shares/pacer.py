@@ -26,7 +26,7 @@ class _Entry:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to its tree, but not to another process that has the number by now."""
-        if self.pid is not None and self.born is not None and proctree.started(self.pid) == self.born:
+        if self.pid is not None and self.born is not None and proctree.start_time(self.pid) == self.born:
             proctree.signal_tree(self.pid, number)
 
 
@@ -68,7 +68,7 @@ class Pacer:
     def adopt(self, key: str, pid: int) -> None:
         """See ``Shares``."""
         entry = self._entry(key)
-        entry.pid, entry.born = pid, proctree.started(pid)
+        entry.pid, entry.born = pid, proctree.start_time(pid)
         self._ask(do="adopt", key=key, node=entry.node, cpu=entry.cpu, pid=pid)
 
     def resize(self, key: str, cpu: float) -> None:

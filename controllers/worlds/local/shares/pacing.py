@@ -60,7 +60,7 @@ def open_period(trials: Mapping[str, Paced], quota: float) -> None:
 def split(total: float, weights: Mapping[str, float], caps: Mapping[str, float]) -> dict[str, float]:
     """Split ``total`` by weight, to none more than its cap; what a cap leaves goes to the others."""
     parts: dict[str, float] = {}
-    # Whoever needs least for its weight is served first: all before it were capped, so the rest is known.
+    # The one that needs least for its weight is served first: all before it were capped, so the rest is known.
     for key in sorted(weights, key=lambda key: (caps[key] / weights[key], key)):
         rest = sum(weight for other, weight in weights.items() if other not in parts)
         parts[key] = min(caps[key], (total - sum(parts.values())) * weights[key] / rest)
@@ -72,11 +72,11 @@ _NOBODY: Final[tuple[int, ...]] = ()
 
 
 class PacedTree:
-    """The tree under one root process, for as long as that pid means that process, and whoever of it outlives that."""
+    """The tree under one root process while that pid means that process, and the processes of it that outlive that."""
 
     def __init__(self, root: int) -> None:
         self._root = root
-        self._born = {root: proctree.started(root)}
+        self._born = {root: proctree.start_time(root)}
         self._pids: list[int] = []
         self._account = proctree.CpuAccount()
         self._waiting = 0.0
@@ -86,12 +86,12 @@ class PacedTree:
     def look(self) -> None:
         """Find out which processes belong to the tree by now."""
         # Those whose parents have ended too: stopped, nobody else would let them go on.
-        known = [pid for pid, born in self._born.items() if born is not None and proctree.started(pid) == born]
+        known = [pid for pid, born in self._born.items() if born is not None and proctree.start_time(pid) == born]
         found = [pid for one in known for pid in proctree.tree(one)]
         if any(proctree.session(pid) == self._root for pid in known):
             found += proctree.strays(self._root)
         self._pids = list(dict.fromkeys(found))
-        self._born = {pid: self._born.get(pid) or proctree.started(pid) for pid in self._pids}
+        self._born = {pid: self._born.get(pid) or proctree.start_time(pid) for pid in self._pids}
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds used so far; they stay when the processes are gone."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from controllers.worlds.local.workflow.steps import Delay, PodStep
-from controllers.worlds.local.workflow.templates import Call, Template
+from controllers.worlds.local.workflow.templates import Call, StepTemplate
 
 
 class NodePhase(StrEnum):
@@ -88,7 +88,7 @@ def carries_on(call: Call, phase: NodePhase) -> bool:
     return call.on_failed if phase is NodePhase.FAILED else call.on_error if phase is NodePhase.ERROR else False
 
 
-def admit(branches: Sequence[Branch], template: Template, before: Sequence[NodeStatus]) -> list[Branch]:
+def admit(branches: Sequence[Branch], template: StepTemplate, before: Sequence[NodeStatus]) -> list[Branch]:
     """Hold back the nodes for which ``template``'s parallelism has no room, or all new ones after a failFast."""
     nodes = [node for branch in branches for node in branch.nodes]
     room = len(nodes) if template.parallelism is None else template.parallelism
@@ -106,7 +106,7 @@ def admit(branches: Sequence[Branch], template: Template, before: Sequence[NodeS
     return admitted
 
 
-def gave_up(template: Template, nodes: Sequence[NodeStatus]) -> bool:
+def gave_up(template: StepTemplate, nodes: Sequence[NodeStatus]) -> bool:
     """Tell whether a failFast template has a failure and nothing that still runs."""
     phases = {node.phase for node in nodes}
     return template.fail_fast and any(phase.bad for phase in phases) and NodePhase.RUNNING not in phases

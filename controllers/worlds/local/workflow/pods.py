@@ -14,7 +14,7 @@ from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.local.workflow.fields import GPU, check_fields
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.steps import LATE_TAGS, POLICIES, Backoff, PodStep, RetryRule
-from controllers.worlds.local.workflow.templates import Pod, Template
+from controllers.worlds.local.workflow.templates import Pod, StepTemplate
 from controllers.worlds.local.workflow.values import (
     ManifestValueError,
     as_text,
@@ -104,7 +104,7 @@ def guessed_cpu(nodes: Sequence[float], workers: int) -> float:
 
 
 def build_pod(
-    template: Template, pod: Pod, node_name: str, scope: Mapping[str, str], nodes: Sequence[float] = ()
+    template: StepTemplate, pod: Pod, node_name: str, scope: Mapping[str, str], nodes: Sequence[float] = ()
 ) -> PodStep:
     """Return ``pod`` as a step with the values of ``scope`` in the places of its tags.
 
@@ -188,7 +188,7 @@ def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, Any]:
             if (note := _annotation(entry["valueFrom"])) is not None:
                 env_from[name] = note
             elif "secretKeyRef" in entry["valueFrom"]:
-                # Each attempt gets it anew. Read here, a secret would be kept in the run's files.
+                # Each attempt reads it itself. Read here, a secret would be kept in the run's files.
                 secrets.append(name)
                 if not {name, f"{name}_FILE"} & os.environ.keys():
                     why = (

@@ -1,6 +1,6 @@
 """A workflow, read and checked, that can say at any time what should run.
 
-Nothing is remembered between two calls: each walks the templates anew, with the outcomes of one moment.
+Nothing is remembered between two calls: each walks all templates, with the outcomes of one moment.
 """
 
 import json
@@ -12,9 +12,18 @@ from controllers.core import labels
 from controllers.worlds.local.workflow.expression import parse_expression, truth
 from controllers.worlds.local.workflow.nodes import Branch, NodePhase, NodeStatus, admit, carries_on, gave_up
 from controllers.worlds.local.workflow.pods import build_pod
-from controllers.worlds.local.workflow.read import Source, parse_items, read_source
+from controllers.worlds.local.workflow.read import CheckedWorkflow, parse_items, read_source
 from controllers.worlds.local.workflow.steps import LATE_TAGS, Delay, Expansion, PlannedTrial, StepOutcome, StepStatus
-from controllers.worlds.local.workflow.templates import Call, Dag, Gang, Loop, Pod, Steps, Suspend, Template
+from controllers.worlds.local.workflow.templates import (
+    Call,
+    Dag,
+    GangTemplate,
+    Loop,
+    Pod,
+    Steps,
+    StepTemplate,
+    SuspendTemplate,
+)
 from controllers.worlds.local.workflow.values import ManifestValueError, as_text, parse_duration, substitute
 
 _DONE: Final = StepOutcome(StepStatus.SUCCEEDED)
@@ -23,7 +32,7 @@ _DONE: Final = StepOutcome(StepStatus.SUCCEEDED)
 class Program:
     """A checked workflow. Pure: the same outcomes always give the same expansion."""
 
-    def __init__(self, source: Source, nodes: Sequence[float] = ()) -> None:
+    def __init__(self, source: CheckedWorkflow, nodes: Sequence[float] = ()) -> None:
         self._source = source
         self._nodes = tuple(nodes)
 
@@ -110,7 +119,7 @@ class Expander:
 
     def __init__(
         self,
-        source: Source,
+        source: CheckedWorkflow,
         outcomes: Mapping[str, StepOutcome],
         running: Collection[str],
         ends: Mapping[str, float],
@@ -133,16 +142,16 @@ class Expander:
         own = {f"inputs.parameters.{key}": value for key, value in inputs.items() if value is not None}
         inside = replace(spot, scope={**self._source.scope, "node.name": spot.name, **own})
         match template.body:
-            case Pod() | Suspend() as body:
+            case Pod() | SuspendTemplate() as body:
                 return self._single(inside, template, body)
-            case Gang() as gang:
+            case GangTemplate() as gang:
                 return self._gang(inside, gang)
             case Steps() as steps:
                 return self._steps(inside, template, steps)
             case Dag() as dag:
                 return self._dag(inside, template, dag)
 
-    def _single(self, spot: Spot, template: Template, body: Pod | Suspend) -> NodeStatus:
+    def _single(self, spot: Spot, template: StepTemplate, body: Pod | SuspendTemplate) -> NodeStatus:
         if (outcome := self._outcomes.get(spot.name)) is not None:
             return _ended(spot.name, outcome, self._ends.get(spot.name, 0.0))
         self.starts[spot.name] = spot.since
@@ -156,7 +165,7 @@ class Expander:
         except ManifestValueError as error:
             return _error(spot, error)
 
-    def _gang(self, spot: Spot, gang: Gang) -> NodeStatus:
+    def _gang(self, spot: Spot, gang: GangTemplate) -> NodeStatus:
         """Return the step that all workers are together, with what tags stand for in the first of them."""
         try:
             arguments = substitute(gang.worker.arguments, {**spot.scope, "item": "0"}, LATE_TAGS)
@@ -169,7 +178,7 @@ class Expander:
         assert isinstance(template.body, Pod)  # noqa: S101 - read_source has checked it
         return self._single(replace(spot, scope=scope), template, replace(template.body, retry=gang.retry))
 
-    def _steps(self, spot: Spot, template: Template, steps: Steps) -> NodeStatus:
+    def _steps(self, spot: Spot, template: StepTemplate, steps: Steps) -> NodeStatus:
         before: list[NodeStatus] = []
         for index, group in enumerate(steps.groups):
             branches = [self._branch(spot.below(f"[{index}].{call.name}"), call) for call in group]
@@ -183,7 +192,7 @@ class Expander:
             spot = replace(spot, scope={**spot.scope, **_outputs("steps", branches)}, since=since)
         return NodeStatus(NodePhase.SUCCEEDED, started=_started(before), until=spot.since)
 
-    def _dag(self, spot: Spot, template: Template, dag: Dag) -> NodeStatus:
+    def _dag(self, spot: Spot, template: StepTemplate, dag: Dag) -> NodeStatus:
         branches: dict[str, Branch] = {}
         for call in _in_order(dag.tasks):
             earlier = [branches[name] for name in _closure(call, dag.tasks)]
@@ -228,7 +237,9 @@ class Expander:
         return self._run(spot, call.template, arguments)
 
 
-def _end(spot: Spot, template: Template, nodes: Sequence[NodeStatus], fault: NodeStatus | None) -> NodeStatus | None:
+def _end(
+    spot: Spot, template: StepTemplate, nodes: Sequence[NodeStatus], fault: NodeStatus | None
+) -> NodeStatus | None:
     """Return where a template stands that is not through with ``nodes`` or failed in them, None where all is well."""
     until = max((node.until for node in nodes), default=spot.since)
     if gave_up(template, nodes):

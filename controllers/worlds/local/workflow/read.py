@@ -14,12 +14,12 @@ from controllers.worlds.local.workflow.pods import read_pod, read_retry
 from controllers.worlds.local.workflow.templates import (
     Call,
     Dag,
-    Gang,
+    GangTemplate,
     Loop,
     Pod,
     Steps,
-    Suspend,
-    Template,
+    StepTemplate,
+    SuspendTemplate,
     check_references,
 )
 from controllers.worlds.local.workflow.values import (
@@ -35,10 +35,10 @@ _DNS_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CheckedWorkflow:
     """A checked workflow: its templates by name, the one it starts with, and the values known from the start."""
 
-    templates: Mapping[str, Template]
+    templates: Mapping[str, StepTemplate]
     entrypoint: str
     arguments: Mapping[str, str]
     scope: Mapping[str, str]
@@ -50,7 +50,7 @@ class Source:
         return self.scope["workflow.name"]
 
 
-def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str]) -> Source:
+def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Mapping[str, str]) -> CheckedWorkflow:
     """Check ``workflow`` and return it.
 
     Raises:
@@ -64,7 +64,7 @@ def read_source(workflow: Mapping[str, Any], name: str, uid: str, parameters: Ma
     spec = found.mapping(workflow.get("spec"), "spec")
     check_fields(found, "spec", spec, "spec")
     arguments = _workflow_arguments(found, spec, parameters)
-    source = Source(
+    source = CheckedWorkflow(
         templates=_templates(found, spec),
         entrypoint=found.text(spec.get("entrypoint"), "spec.entrypoint"),
         arguments=arguments,
@@ -124,8 +124,8 @@ def _scope(
     return scope
 
 
-def _templates(found: Findings, spec: Mapping[str, Any]) -> dict[str, Template]:
-    templates: dict[str, Template] = {}
+def _templates(found: Findings, spec: Mapping[str, Any]) -> dict[str, StepTemplate]:
+    templates: dict[str, StepTemplate] = {}
     for index, item in enumerate(found.sequence(spec.get("templates"), "spec.templates")):
         path = f"spec.templates[{index}]"
         template = _template(found, found.mapping(item, path), path, spec)
@@ -135,11 +135,11 @@ def _templates(found: Findings, spec: Mapping[str, Any]) -> dict[str, Template]:
     return templates
 
 
-def _template(found: Findings, node: Mapping[str, Any], path: str, spec: Mapping[str, Any]) -> Template:
+def _template(found: Findings, node: Mapping[str, Any], path: str, spec: Mapping[str, Any]) -> StepTemplate:
     check_fields(found, "template", node, path)
     inputs = found.mapping(node.get("inputs"), f"{path}.inputs")
     check_fields(found, "arguments", inputs, f"{path}.inputs")
-    template = Template(
+    template = StepTemplate(
         name=found.text(node.get("name"), f"{path}.name"),
         path=path,
         inputs=_parameters(found, inputs, f"{path}.inputs", {}),
@@ -147,14 +147,14 @@ def _template(found: Findings, node: Mapping[str, Any], path: str, spec: Mapping
         parallelism=found.whole(node.get("parallelism"), f"{path}.parallelism") or None,
         fail_fast=node.get("failFast") is True,
     )
-    if not isinstance(template.body, Pod | Gang) and node.get("retryStrategy"):
+    if not isinstance(template.body, Pod | GangTemplate) and node.get("retryStrategy"):
         found.unsupported(f"{path}.retryStrategy", "only a container or script can be retried here")
     return template
 
 
 def _body(
     found: Findings, node: Mapping[str, Any], path: str, spec: Mapping[str, Any]
-) -> Pod | Gang | Suspend | Steps | Dag:
+) -> Pod | GangTemplate | SuspendTemplate | Steps | Dag:
     kinds = [kind for kind in _KINDS if node.get(kind) is not None]
     if len(kinds) != 1:
         found.malformed(path, f"must have one of {', '.join(_KINDS)}, has {', '.join(kinds) or 'none'}")
@@ -185,7 +185,7 @@ def _steps(found: Findings, node: object, path: str) -> Steps:
     return steps
 
 
-def _gang(found: Findings, node: Mapping[str, Any], path: str) -> Gang | None:
+def _gang(found: Findings, node: Mapping[str, Any], path: str) -> GangTemplate | None:
     """Read the template of a trial of several workers as authors' sweeps have it, None where it is none."""
     match node["steps"], found.mapping(node["retryStrategy"], f"{path}.retryStrategy"):
         case [[{"withSequence": {"count": str(count)}, **call}]], {"expression": str(expression), **rest} if (
@@ -194,7 +194,7 @@ def _gang(found: Findings, node: Mapping[str, Any], path: str) -> Gang | None:
             # The count stands among the worker's inputs too. Here it is told by its environment alone.
             texts = substitute_known(call, {count.removeprefix("{{").removesuffix("}}"): ""})
             retry = {"retryStrategy": {**rest, "expression": f"asInt(retries) < {failures}"}}
-            return Gang(read_call(found, "step", texts, f"{path}.steps[0][0]"), read_retry(found, retry, path))
+            return GangTemplate(read_call(found, "step", texts, f"{path}.steps[0][0]"), read_retry(found, retry, path))
         case _:
             return None
 
@@ -216,7 +216,7 @@ def _check_names(found: Findings, names: list[str], path: str) -> None:
             found.malformed(path, f"{name!r} must consist of letters, digits and '-'")
 
 
-def _suspend(found: Findings, node: object, path: str) -> Suspend:
+def _suspend(found: Findings, node: object, path: str) -> SuspendTemplate:
     suspend = found.mapping(node, path)
     check_fields(found, "suspend", suspend, path)
     duration = suspend.get("duration")
@@ -224,7 +224,7 @@ def _suspend(found: Findings, node: object, path: str) -> Suspend:
         found.unsupported(f"{path}.duration", "is needed: the local world has no way to resume a suspended step")
     elif not any(find_tags(duration)):
         found.attempt(f"{path}.duration", lambda: parse_duration(duration))
-    return Suspend(as_text(duration))
+    return SuspendTemplate(as_text(duration))
 
 
 _DEPENDS: Final = re.compile(r"\s*[\w-]+(\s*&&\s*[\w-]+)*\s*")

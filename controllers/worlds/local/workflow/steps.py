@@ -128,8 +128,8 @@ class StepOutcome:
 class Mount:
     """A volume that pods see as ``path``, and the folder that stands in for it on this machine.
 
-    It is ``inside`` a folder of the run that is called as the volume, of which each trial has its ``own`` where pods
-    would not share it; or ``folder``, where that is not empty.
+    It is ``inside`` a folder of the run that has the volume's name; each trial has its ``own`` folder there where pods
+    would not share it. Or it is ``folder``, where that is not empty.
     """
 
     path: str

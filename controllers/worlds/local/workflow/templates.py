@@ -48,8 +48,8 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
-class Gang:
-    """A container or script that runs once for each of several workers, all of which start, end and are retried as one.
+class GangTemplate:
+    """A container or script that runs once for each of several workers. They all start, end and are retried as one.
 
     ``worker`` calls its template. How many there are is up to the world.
     """
@@ -59,7 +59,7 @@ class Gang:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspend:
+class SuspendTemplate:
     """A pause of ``duration``, which may hold tags."""
 
     duration: str
@@ -80,13 +80,13 @@ class Dag:
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class StepTemplate:
     """One template. ``inputs`` holds each input parameter with its default, None where it has none."""
 
     name: str
     path: str
     inputs: Mapping[str, str | None]
-    body: Pod | Gang | Suspend | Steps | Dag
+    body: Pod | GangTemplate | SuspendTemplate | Steps | Dag
     parallelism: int | None = None
     fail_fast: bool = False
 
@@ -95,7 +95,7 @@ class Template:
         """Every call of the template, in the order written."""
         if isinstance(self.body, Steps):
             return tuple(call for group in self.body.groups for call in group)
-        if isinstance(self.body, Gang):
+        if isinstance(self.body, GangTemplate):
             return (self.body.worker,)
         return self.body.tasks if isinstance(self.body, Dag) else ()
 
@@ -106,7 +106,7 @@ STEP_OUTPUTS = ("outputs.result", "exitCode", "status")
 
 def check_references(
     found: Findings,
-    templates: Mapping[str, Template],
+    templates: Mapping[str, StepTemplate],
     entrypoint: str,
     arguments: Mapping[str, str],
     known: frozenset[str],
@@ -127,11 +127,11 @@ def check_references(
                 _check_inputs(found, templates[call.template], call.arguments, f"{call.path}.arguments")
             elif call.template:
                 found.malformed(f"{call.path}.template", f"there is no template {call.template!r}")
-        if isinstance(template.body, Gang):
+        if isinstance(template.body, GangTemplate):
             _check_worker(found, template.body.worker, templates)
 
 
-def _check_worker(found: Findings, call: Call, templates: Mapping[str, Template]) -> None:
+def _check_worker(found: Findings, call: Call, templates: Mapping[str, StepTemplate]) -> None:
     template = templates.get(call.template)
     if template is None:
         return
@@ -141,7 +141,7 @@ def _check_worker(found: Findings, call: Call, templates: Mapping[str, Template]
         found.unsupported(f"{template.path}.retryStrategy", "a gang is retried as a whole, no worker for itself")
 
 
-def _check_inputs(found: Findings, template: Template, arguments: Mapping[str, str], path: str) -> None:
+def _check_inputs(found: Findings, template: StepTemplate, arguments: Mapping[str, str], path: str) -> None:
     for name, default in template.inputs.items():
         if default is None and name not in arguments:
             found.malformed(path, f"gives no {name!r}, which template {template.name!r} needs")
@@ -155,14 +155,14 @@ def _cycle(graph: Mapping[str, set[str]]) -> list[str] | None:
     return None
 
 
-def _check_body(found: Findings, template: Template, known: frozenset[str]) -> None:
+def _check_body(found: Findings, template: StepTemplate, known: frozenset[str]) -> None:
     match template.body:
         case Pod() as pod:
             late = LATE_TAGS if pod.retry else frozenset()
             _check_tags(found, pod.manifest, known | late, template.path)
-        case Gang(worker):
+        case GangTemplate(worker):
             _check_call(found, worker, known | LATE_TAGS | {"item"})
-        case Suspend(duration):
+        case SuspendTemplate(duration):
             _check_tags(found, duration, known, f"{template.path}.suspend.duration")
         case Steps(groups):
             _check_groups(found, groups, known)
