@@ -38,7 +38,7 @@ LINES_BESIDE_TRIALS = 10
 
 
 class LiveScreen:
-    """A ``controllers.local_run.sweep.Screen`` that redraws in place; a context manager.
+    """A ``controllers.local_run.services.Screen`` that redraws in place; a context manager.
 
     Args:
         console: where to.
@@ -117,7 +117,7 @@ EVERY = 10.0
 
 
 class PlainScreen:
-    """A ``controllers.local_run.sweep.Screen`` that writes a line now and then; a context manager.
+    """A ``controllers.local_run.services.Screen`` that writes a line now and then; a context manager.
 
     What changed (a move, a trial's end) is told at once, progress every ``EVERY`` seconds.
 
