@@ -14,7 +14,7 @@ from rich.table import Table
 from benchmarks.decisions_of_ahead import CASES, PER_NODE
 from benchmarks.train_kais.episodes import WHOLE, TrainedKais
 from controllers.policies.kais.choosing import Best
-from controllers.policies.kais.policy import KaisState
+from controllers.policies.kais.state import KaisState
 from controllers.policies.kais.weights import Trained, read
 from controllers.policies.kit.scaling import ScalingSums
 

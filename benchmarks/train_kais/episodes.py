@@ -17,7 +17,7 @@ from controllers.policies.kais import Kais
 from controllers.policies.kais.choosing import Best, Chooser
 from controllers.policies.kais.grid import Floats, Ints
 from controllers.policies.kais.network import Embedding
-from controllers.policies.kais.policy import KaisState
+from controllers.policies.kais.state import KaisState
 from controllers.policies.kais.weights import RANGES, Trained
 from controllers.worlds.simulated.scenario import Costs, Scenario
 

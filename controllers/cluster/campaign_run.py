@@ -24,22 +24,19 @@ from controllers.core.objectives import ObjectiveWatch, missing_objectives, with
 from controllers.core.policy import Policy
 from controllers.core.ports import StateStore, World
 from controllers.core.results import RunResult
-from controllers.driving.assembly import assemble, check_policy, guard_policy
+from controllers.driving.assembly import check_policy, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
+from controllers.driving.drivers import SweepPorts, make_drivers
 from controllers.driving.policy_change import PolicyChange
-from controllers.forecast.forecaster import Forecaster
 from controllers.policies import Default, Pinned
 from controllers.policies.registry import parse_policy, spec_or_name
-from controllers.record.forecasts import ForecastRecorder
-from controllers.record.recorder import Recorder
-from controllers.record.silence import SilenceWatch
 from controllers.search import SearchQueue
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering
-from controllers.tracking.tags import TagWriter
+from controllers.tracking.tags import ForecastBoard, TagBoard, TagWriter
 from controllers.worlds.argo.meaning.view import Campaign
 from controllers.worlds.argo.writing.runs import RunOf
 
@@ -215,15 +212,54 @@ class CampaignRun:
     def _assemble(self, stack: ExitStack) -> Callable[[Policy[Any]], Driver]:
         """Return what makes the driver of an engine under a policy."""
         services, campaign, world = self._services, self._campaign, self._world
+        self._follow_in_mlflow(self._choose_policy())
+        report, usage, record = ActionReport(services.instruments, self._about), ReportedUsage(), self._record
+        background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
+        self._searches = stack.enter_context(services.searches.searches(campaign.namespace))
+        self._tags, foreseen = self._enter_tags(stack, report)
+        first = first_nodes(campaign)
+        ports = SweepPorts(
+            world=world,
+            acted_on=BusyNodes(LeaderOnly(world, services.leading, recommend=services.recommend), usage),
+            acts_as=self._acts_as,
+            source=background,
+            store=self._store,
+            clock=self._clock,
+            beats=self._beats,
+            guard=lambda policy: Pinned(policy=guard_policy(policy), first_nodes=first, short=world.short),
+            requests=self._asks,
+            search=self._searches,
+            logs=(report,),
+            observers=(self._tags, usage),
+            cores_used=usage.cores_used,
+            keep_events=record.append,
+            keep_forecasts=record.append_forecasts,
+            show_forecast=(foreseen.tell,),
+            tell_silence=lambda trial, line: _LOG.warning("%s", line, extra=fields(**self._about, trial=trial)),
+        )
+        # Last of all: where anything failed before, nobody has to wait for what it writes.
+        record.start(campaign.sweeps)
+        stack.callback(record.stop, _STOP_S)
+        return make_drivers(ports)
+
+    def _acts_as(self, policy: Policy[Any]) -> Policy[Any]:
+        """Return what the result is of: what only recommends changes nothing, and leaves the default scheduler."""
+        return Default() if self._services.recommend else policy
+
+    def _choose_policy(self) -> Policy[Any]:
+        """Take up the policy that the workflow names, or the last that its owner chose; return the one it names."""
         policy = self._policy()
-        self._change = PolicyChange(policy, world.can, "Argo", self._tell_change)
-        self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, ""))
-        report = ActionReport(services.instruments, self._about)
-        # What only recommends changes nothing, so its result is one of the default scheduler.
-        steers = Default() if services.recommend else policy
-        self._steering = steers.name
-        title = f"{campaign.workflow} · {self._steering}"
-        steering = Steering(title, self._steering, campaign.uid, campaign.namespace, spec_or_name(steers))
+        self._change = PolicyChange(policy, self._world.can, "Argo", self._tell_change)
+        self._change.take(self._campaign.annotations.get(labels.ANNOTATION_SET_POLICY, ""))
+        return policy
+
+    def _follow_in_mlflow(self, policy: Policy[Any]) -> None:
+        """Look up where the sweep stands in MLflow: its own record, and the runs of its trials."""
+        services, campaign, world, acts = self._services, self._campaign, self._world, self._acts_as(policy)
+        self._steering = acts.name
+        steering = Steering(
+            f"{campaign.workflow} · {acts.name}", acts.name, campaign.uid, campaign.namespace, spec_or_name(acts)
+        )
         continues = "" if campaign.home_known else campaign.sweep_uid
         record = self._record = SweepRecord(services.client, steering, over=campaign.finished, continues=continues)
 
@@ -239,48 +275,17 @@ class CampaignRun:
             lambda: self._source.run_ids,
             world.objectives,
         )
-        background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
-        searches = self._searches = stack.enter_context(services.searches.searches(campaign.namespace))
+
+    def _enter_tags(self, stack: ExitStack, report: ActionReport) -> tuple[TagBoard, ForecastBoard]:
+        """Return what writes the tags of the trials, and those that say when all ends."""
+        services, record, namespace = self._services, self._record, self._campaign.namespace
         parent = record.parent_of
         compose = recommended_tags(parent, report.recommended) if services.recommend else done_tags(parent)
-        tags = self._tags = stack.enter_context(
-            services.tags.board(lambda: self._source.run_ids, compose, campaign.namespace)
+        tags = services.tags.board(lambda: self._source.run_ids, compose, namespace)
+        foreseen = services.tags.forecasts(
+            lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch, namespace
         )
-        foreseen = stack.enter_context(
-            services.tags.forecasts(
-                lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch, campaign.namespace
-            )
-        )
-        forecasts = ForecastRecorder(record.append_forecasts, world.short)
-        silence = SilenceWatch(lambda trial, line: _LOG.warning("%s", line, extra=fields(**self._about, trial=trial)))
-        usage = ReportedUsage()
-        recorder = Recorder(record.append, usage.cores_used, world.short)
-        first = first_nodes(campaign)
-        acted_on = BusyNodes(LeaderOnly(world, services.leading, recommend=services.recommend), usage)
-
-        def steered_by(policy: Policy[Any]) -> Driver:
-            # Under a controller that only recommends, the default scheduler shares the nodes.
-            decides = Default() if services.recommend else policy
-            forecaster = Forecaster(decides, world.to_come, (foreseen.tell, forecasts.tell))
-            engine = assemble(
-                policy,
-                acted_on,
-                background,
-                self._store,
-                logs=(report,),
-                observers=(tags, usage, recorder, forecaster, silence),
-                guard=lambda policy: Pinned(policy=guard_policy(policy), first_nodes=first, short=world.short),
-                requests=self._asks,
-                search=searches,
-            )
-            # The clock of the controller before may have been ahead of this one: nothing happened in the future.
-            self._clock.not_before(engine.saved_at)
-            return Driver(engine, world, self._beats, self._clock.now())
-
-        # Last of all: where anything failed before, nobody has to wait for what it writes.
-        record.start(campaign.sweeps)
-        stack.callback(record.stop, _STOP_S)
-        return steered_by
+        return stack.enter_context(tags), stack.enter_context(foreseen)
 
     def _tell_change(self, line: str) -> None:
         _LOG.warning("%s", line, extra=fields(**self._about))

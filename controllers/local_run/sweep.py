@@ -13,11 +13,11 @@ from controllers.core.model import TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
-from controllers.driving.assembly import RESIZES_FREELY_S, assemble, guard_policy
+from controllers.driving.assembly import RESIZES_FREELY_S, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
+from controllers.driving.drivers import SweepPorts, make_drivers
 from controllers.driving.policy_change import PolicyChange
-from controllers.forecast.forecaster import Forecaster
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import JournalReader, OverJournals
@@ -31,9 +31,7 @@ from controllers.local_run.trial_runs import KnownRuns, TrialRuns
 from controllers.policies import Pinned
 from controllers.policies.registry import spec_or_name
 from controllers.record.actions import ActionFile
-from controllers.record.forecasts import FORECASTS_FILE, ForecastFile, ForecastRecorder
-from controllers.record.recorder import Recorder
-from controllers.record.silence import SilenceWatch
+from controllers.record.forecasts import FORECASTS_FILE, ForecastFile
 from controllers.record.timeline import TimelineFile
 from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
 from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFile, elapsed_before
@@ -105,38 +103,48 @@ class LocalSweep:
             attempts = Attempts(shares, self._services.launcher, self._surroundings())
             self._services.launcher.wait_ready()
             clock = SweepClock(elapsed_before(self._plan.folder))
-            world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
-            begun = world.standings()
-            if begun:
-                self._services.screen.say(f"going on: {said(begun)}")
-            stack.push(lambda kind, *_: self._keep(world, cut=kind is not None))
-            stack.callback(self._mlflow.close)
-            # What began again may have runs where its script said.
-            self._mlflow.open(lambda side: side.follow(world, clock, self._state), looks_elsewhere=bool(begun))
-            if self._services.server is None:
-                # The user's own server is up. Several scripts that find no experiment there would all make it.
-                self._mlflow.within(_OPENING_S)
+            world = self._open_world(stack, attempts, interrupted, clock)
             samples = OverJournals(
                 WithPrinted(self._mlflow, self._printed, world.jobs, self._mlflow.run_ids, clock.from_epoch),
                 JournalReader(self._state, world.jobs, clock.from_epoch).samples,
                 clock.now,
             )
             store = StateFile(self._plan.folder, clock.now)
-            self._drive(world, self._steering(world, samples, store, clock), clock)
+            self._drive(world, make_drivers(self._ports(world, samples, store, clock)), clock)
             trials = tuple(world.results(samples.poll()))
             if not trials:
                 message = "the workflow ended without having run a trial"
                 raise SpeconError(message)
-            result = RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1))
             self._ledger.save(world.ledger)
             # A controller killed from here on comes back to deliver at most, and would leave its control groups.
             shares.close()
-            write_result(self._plan.folder, result, delivered=False)
-            self._mlflow.stop_sending()
-            result, lacking = self.deliver(result, world.ledger.jobs)
-            if not lacking:
-                self._mlflow.settle(_LAST_TAGS_S)
-            return result, lacking
+            return self._conclude(RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1)), world)
+
+    def _open_world(
+        self, stack: ExitStack, attempts: Attempts, interrupted: JobLedger, clock: SweepClock
+    ) -> LocalWorld:
+        """Return the world as it was left, and look for MLflow beside; both end with ``stack``."""
+        world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
+        begun = world.standings()
+        if begun:
+            self._services.screen.say(f"going on: {said(begun)}")
+        stack.push(lambda kind, *_: self._keep(world, cut=kind is not None))
+        stack.callback(self._mlflow.close)
+        # What began again may have runs where its script said.
+        self._mlflow.open(lambda side: side.follow(world, clock, self._state), looks_elsewhere=bool(begun))
+        if self._services.server is None:
+            # The user's own server is up. Several scripts that find no experiment there would all make it.
+            self._mlflow.within(_OPENING_S)
+        return world
+
+    def _conclude(self, result: RunResult, world: LocalWorld) -> tuple[RunResult, str]:
+        """Keep the result, give MLflow what it lacks, and return both as ``run`` does."""
+        write_result(self._plan.folder, result, delivered=False)
+        self._mlflow.stop_sending()
+        result, lacking = self.deliver(result, world.ledger.jobs)
+        if not lacking:
+            self._mlflow.settle(_LAST_TAGS_S)
+        return result, lacking
 
     def deliver(self, result: RunResult, jobs: Mapping[str, LocalJob]) -> tuple[RunResult, str]:
         """Give MLflow what it lacks of a sweep that has ended, and end its runs.
@@ -193,33 +201,29 @@ class LocalSweep:
         stack.push(self._end_attempts_of_a_cut_sweep)
         return shares
 
-    def _steering(
-        self, world: LocalWorld, samples: OverJournals, store: StateFile, clock: SweepClock
-    ) -> Callable[[Policy[Any]], Driver]:
-        """Return what makes a driver that steers by a policy; all of them write one record."""
+    def _ports(self, world: LocalWorld, samples: OverJournals, store: StateFile, clock: SweepClock) -> SweepPorts:
+        """Return what steers the sweep, whichever policy does."""
         folder, screen = self._plan.folder, self._services.screen
-        recorder = Recorder(TimelineFile(folder / "timeline.jsonl").append, world.cores_used, world.short)
-        forecasts = ForecastRecorder(ForecastFile(folder / FORECASTS_FILE).append, world.short)
-        told = (screen.foresee, self._mlflow.tell, forecasts.tell)
-        silence = SilenceWatch(lambda _, line: screen.say(line))
-
-        def steered_by(policy: Policy[Any]) -> Driver:
-            engine = assemble(
-                policy,
-                world,
-                samples,
-                store,
-                logs=(ActionFile(folder),),
-                observers=(self._mlflow, recorder, Forecaster(policy, world.to_come, told), silence, screen),
-                # Under a policy that places no trial, those that a search gives their hyperparameters start too.
-                guard=lambda policy: Pinned(
-                    policy=guard_policy(policy, resize_cooldown=RESIZES_FREELY_S), short=world.short
-                ),
-                requests=AskedFile(folder),
-            )
-            return Driver(engine, world, RealBeats(_HEARTBEAT_S), clock.now())
-
-        return steered_by
+        return SweepPorts(
+            world=world,
+            source=samples,
+            store=store,
+            clock=clock,
+            beats=RealBeats(_HEARTBEAT_S),
+            # Under a policy that places no trial, those that a search gives their hyperparameters start too.
+            guard=lambda policy: Pinned(
+                policy=guard_policy(policy, resize_cooldown=RESIZES_FREELY_S), short=world.short
+            ),
+            requests=AskedFile(folder),
+            logs=(ActionFile(folder),),
+            observers=(self._mlflow,),
+            screens=(screen,),
+            cores_used=world.cores_used,
+            keep_events=TimelineFile(folder / "timeline.jsonl").append,
+            keep_forecasts=ForecastFile(folder / FORECASTS_FILE).append,
+            show_forecast=(screen.foresee, self._mlflow.tell),
+            tell_silence=lambda _, line: screen.say(line),
+        )
 
     def _keep_what_was_printed(self, side: "OpenedMlflow", jobs: Iterable[LocalJob]) -> None:
         """Have MLflow get the objective of trials that only printed it, once it is known to have no run of theirs."""

@@ -20,8 +20,8 @@ from controllers.policies import Kais
 from controllers.policies.kais.dispatch import why_untrained
 from controllers.policies.kais.grid import GRID, MOST, on_grid
 from controllers.policies.kais.network import BIASES, SHAPES, Embedding, PolicyNetwork
-from controllers.policies.kais.policy import KaisState
 from controllers.policies.kais.scene import Scene, scene
+from controllers.policies.kais.state import KaisState
 from controllers.policies.kais.weights import MOST_BYTES, RANGES, SHIPPED, BadWeightsError, Trained, checksum, read
 from controllers.policies.kit.work_left import estimate_work, measure_sweep
 from tests.policies.policy_fakes import node, progress, snapshot, trial

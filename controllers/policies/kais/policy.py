@@ -5,17 +5,15 @@ requests are dispatched at once, and services are orchestrated now and then. Her
 and the orchestration are moves and shares. How the network is made and trained is our own.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from controllers.core.actions import Action, Assessment, Decision, Migrate, Place, Proposal, Resize
 from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
+from controllers.policies.kais.state import MOST_MOVES, KaisState, LookSettings
 from controllers.policies.kit.arrivals import with_submissions
-from controllers.policies.kit.asked_moves import AskedMoves
 from controllers.policies.kit.capacity import reconcile
 from controllers.policies.kit.measured_trials import MeasuredNode
 from controllers.policies.kit.places import still_starting, with_places
@@ -25,19 +23,6 @@ from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 if TYPE_CHECKING:
     from controllers.policies.kais.choosing import Chooser
     from controllers.policies.kais.weights import Trained
-
-MOST_MOVES: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class KaisState:
-    """What was measured, where trials were placed that have yet to start, moves, submissions, and the next look."""
-
-    measured: SweepMeasurements = field(default_factory=SweepMeasurements)
-    starting: Mapping[TrialId, NodeName] = field(default_factory=dict)
-    moves: AskedMoves = field(default_factory=AskedMoves)
-    submitted: tuple[float, ...] = ()
-    due_at: float = 0.0
 
 
 class Kais(PolicySettings):
@@ -108,7 +93,8 @@ class Kais(PolicySettings):
         """Return what the network wants, and what it goes by of trials whose length is not known."""
         from controllers.policies.kais.wanting import wishes  # noqa: PLC0415 - controllers of other policies need no numpy
 
-        return wishes(self, self._trained(), self._chooser(), snapshot, state, changed, due=due)
+        settings = LookSettings(self.stale_after * self.interval, self.min_change, self.min_cpu)
+        return wishes(settings, self._trained(), self._chooser(), snapshot, state, changed, due=due)
 
     def _trained(self) -> "Trained":
         """Return the network; training puts another in its place."""

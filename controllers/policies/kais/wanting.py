@@ -11,9 +11,9 @@ from controllers.policies.kais.choosing import Chooser
 from controllers.policies.kais.dispatch import places, starting_order, why_untrained
 from controllers.policies.kais.moving import moves as moves_of
 from controllers.policies.kais.network import Embedding
-from controllers.policies.kais.policy import MOST_MOVES, Kais, KaisState
 from controllers.policies.kais.scene import scene
 from controllers.policies.kais.sharing import resizes, shares
+from controllers.policies.kais.state import MOST_MOVES, KaisState, LookSettings
 from controllers.policies.kais.weights import Trained
 from controllers.policies.kit.arrivals import arriving_until
 from controllers.policies.kit.asked_moves import with_destinations
@@ -27,7 +27,7 @@ PROBE: Final = 60.0
 
 
 def wishes(  # noqa: PLR0913 - what a look goes by
-    policy: Kais,
+    settings: LookSettings,
     trained: Trained,
     chooser: Chooser,
     snapshot: Snapshot,
@@ -39,7 +39,7 @@ def wishes(  # noqa: PLR0913 - what a look goes by
     """Return what the network wants, and what it goes by of trials whose length is not known.
 
     Args:
-        policy: The policy's parameters.
+        settings: What it goes by.
         trained: The network, and what it was trained on.
         chooser: Chooses by the network's scores.
         snapshot: What is to be decided on.
@@ -58,8 +58,7 @@ def wishes(  # noqa: PLR0913 - what a look goes by
     waiting = starting_order(snapshot, estimates, float(seen.cores.max()))
     found = list(places(waiting, embedding, trained, chooser))
     # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
-    oldest = policy.stale_after * policy.interval
-    fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
+    fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, settings.oldest)}
     if due:
         plain = (trial for trial in snapshot.unended if trial.id in fresh and not why_untrained(trial))
         movable = {trial.id for trial in plain if state.moves.allows(trial, MOST_MOVES)}
@@ -80,7 +79,7 @@ def wishes(  # noqa: PLR0913 - what a look goes by
     }
     sizes: list[Proposal] = []
     for name, (why, parts) in shares(nodes, estimates, new, embedding, trained, chooser).items():
-        sizes += resizes(nodes[name], parts, why, policy.min_change, policy.min_cpu)
+        sizes += resizes(nodes[name], parts, why, settings.min_change, settings.min_cpu)
     found += shrinks_first(sizes, snapshot)
     return found, {
         name: Assessment(outlook=f"its length is not known yet: estimated by {one.source}")
