@@ -36,7 +36,7 @@ from hera_specon.settings import (
     policy_text,
     workers_range,
 )
-from hera_specon.space import Point, Search, Space, points
+from hera_specon.space import Point, Search, Space, check_space, points
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
     TrialSettings,
@@ -77,6 +77,8 @@ class _SweepTemplates(SweepTemplateBase):
     def __post_init__(self) -> None:
         self._workflow: Workflow | None = None
         self._called = False
+        self._drawn_from = ""
+        self._drawn: tuple[Point, ...] = ()
         super().__post_init__()
         if (state := state_volume(self.state_claim, self.state_volume, self.state_root)) is not None:
             given = self.volumes or []
@@ -226,7 +228,12 @@ class _SweepTemplates(SweepTemplateBase):
         """Return the hyperparameters of each trial: none where a search gives them later."""
         if isinstance(self.search, Sampler):
             return ({},) * (self.trials or 0)
-        return points(self.space, self.search, self.trials, self.seed)
+        # Each template asks for them, and tens of thousands take seconds to draw. A sweep may still be changed.
+        drawn_from = repr((check_space(self.space), self.search, self.trials, self.seed))
+        if self._drawn_from != drawn_from:
+            self._drawn = points(self.space, self.search, self.trials, self.seed)
+            self._drawn_from = drawn_from
+        return self._drawn
 
     def _search(self) -> str | None:
         """Return the search that gives trials their hyperparameters as they start, None where they have them."""
