@@ -8,7 +8,7 @@ Each run is real: real training and a real MLflow, on nodes cut out of this mach
 the test cluster. With --gangs, trials have several workers. It takes three to six minutes here and ten there. It needs
 a quiet machine: a run during which others took more than a tenth of a core is made again, and all runs stay in the
 file. Stop it at any time: the same command goes on with the runs that are missing. --pages writes the tables of
-README.md and docs/experiments/payoff.md.
+docs/experiments/in-figures.md and payoff.md.
 """
 
 import argparse

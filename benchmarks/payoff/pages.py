@@ -1,4 +1,4 @@
-"""The tables of docs/experiments/payoff.md and of the README, each below its line ``<!-- table: NAME -->``."""
+"""The tables of docs/experiments/payoff.md and in-figures.md, each below its line ``<!-- table: NAME -->``."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,13 +12,14 @@ from controllers.lab.simulation.evaluation import MeanOverSeeds, PolicySummary, 
 from controllers.policies.registry import parse_policy
 
 _ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = (_ROOT / "README.md", _ROOT / "docs" / "experiments" / "payoff.md")
+_PAGES: Final = _ROOT / "docs" / "experiments"
+PAGES: Final = (_PAGES / "in-figures.md", _PAGES / "payoff.md")
 _COLUMNS: Final = (
     "policy", "seeds", "makespan", "change", "at equal speed", "x bound", "mean completion", "change",
     "at equal speed", "x bound", "faster", "worst loser", "moves", "resizes", "CPU s of trials", "cores used",
     "cores lost", "probe",
 )  # fmt: skip
-_IN_README: Final = (
+_IN_FIGURES: Final = (
     "sweep", "policy", "makespan", "change", "at equal speed", "x bound", "mean completion", "change", "at equal speed",
     "worst loser",
 )  # fmt: skip
@@ -56,13 +57,13 @@ def disturbed(runs: Sequence[Run]) -> list[str]:
 
 
 def _overview(world: str, runs: Sequence[Run]) -> str:
-    """Return the README's rows: of the sweeps whose trials have one worker each, run over several seeds."""
+    """Return the rows of in-figures.md: of the sweeps whose trials have one worker each, run over several seeds."""
     rows = []
     for plan in (plan for plan in PLANS if plan.world == world and plan.workers == 1):
         for one in (one for sweep in plan.sweeps for one in summaries(plan, sweep, runs)):
             loser = "" if one.baseline else f"{_most(one, lambda run: run.worst_loser):.2f}"
             rows.append([f"{one.experiment}, {_PLACES[world]}", _name(one), *_times(one)[:-1], loser])
-    return table(_IN_README, rows) if rows else ""
+    return table(_IN_FIGURES, rows) if rows else ""
 
 
 def _row(one: PolicySummary) -> list[str]:

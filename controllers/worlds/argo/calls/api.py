@@ -35,8 +35,8 @@ _CONNECT_S = 5.0
 _READ_S = 30.0
 _MOST_ANSWER = 16 * 2**20
 _MOST_PARTS = 1_000_000
-"""Bytes of an answer, of which one wide character makes four times as many in memory, and values in it: these take a
-hundred megabytes."""
+"""Bytes of an answer, and values in it. One wide character makes each byte four in memory; so many values take a hundred
+megabytes."""
 _MOST_ERROR = 2**16
 _MOST_METADATA = 2**13
 _METADATA_FIRST = re.compile(rb'\{"kind":"\w+","apiVersion":"[^"]+","metadata":(\{[^{}]*\})')
@@ -173,7 +173,7 @@ class KubeApi:
         self.configuration = configuration
         self.may_write: Callable[[], bool] = lambda: True
         self._read_s = read_s
-        # Whoever cannot wait long for an answer, as to renew a lease, cannot rest for long either.
+        # A caller that cannot wait long for an answer, as to renew a lease, cannot rest for long either.
         most_s = min(_MOST_REST_S, read_s)
         self._reading, self._writing = _Rest(most_s), _Rest(most_s)
         self._pool: urllib3.PoolManager = client.ApiClient(configuration).rest_client.pool_manager

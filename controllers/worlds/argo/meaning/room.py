@@ -20,7 +20,7 @@ class Claims:
     """Pods that wait for the scheduler to bring them to the node that was chosen for them, and since when.
 
     The scheduler does that within seconds where there is room. A pod that it never brings there, since its author asks
-    for something impossible besides, would keep room for ever, at no cost: so it keeps it for ``MOST_CLAIM_S`` only.
+    for something impossible besides, would keep room without end, at no cost: so it keeps it for ``MOST_CLAIM_S`` only.
     Nothing that is written on a pod tells when its gate was opened and can be believed; so we count from when we first
     saw it open.
     """

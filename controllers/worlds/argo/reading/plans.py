@@ -14,8 +14,8 @@ _MOST_ANNOTATION: Final = 4096
 class GangPlan:
     """How many workers each attempt of a gang has, from the first, and which attempts were asked to leave.
 
-    Both stand in annotations of the workflow, where Argo's expressions read them. Whoever may write workflows may write
-    them too: the numbers of workers that count are those of the pods.
+    Both stand in annotations of the workflow, where Argo's expressions read them. Those who may write workflows may
+    write them too: the numbers of workers that count are those of the pods.
     """
 
     sizes: tuple[int, ...] = ()

@@ -150,7 +150,7 @@ class Reflector(Generic[R]):
 
     def _note(self, error: ApiError, failures: int) -> None:
         if isinstance(error, GoneError):
-            # The version is too old to watch from. The next turn lists anew; until then the records stay.
+            # The version is too old to watch from. The next turn lists all again; until then the records stay.
             self._version_of_list = ""
             return
         if isinstance(error, ForbiddenError):

@@ -22,7 +22,7 @@ _MOST_SERIES = 4096
 
 
 class EventSink(Protocol):
-    """Whoever tells people what was done to a pod."""
+    """Tells people what was done to a pod."""
 
     def tell(self, pod: PodRecord, reason: str, note: str, *, warning: bool = False) -> None:
         """Tell, in one CamelCase word and a sentence, what was done to ``pod``. Never waits, never raises."""
