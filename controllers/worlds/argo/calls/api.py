@@ -35,8 +35,8 @@ _CONNECT_S = 5.0
 _READ_S = 30.0
 _MOST_ANSWER = 16 * 2**20
 _MOST_PARTS = 1_000_000
-"""Bytes of an answer, and values in it. One wide character makes each byte four in memory; so many values take a hundred
-megabytes."""
+"""Bytes of an answer, and values in it. One wide character makes each byte four in memory; so many values take a
+hundred megabytes."""
 _MOST_ERROR = 2**16
 _MOST_METADATA = 2**13
 _METADATA_FIRST = re.compile(rb'\{"kind":"\w+","apiVersion":"[^"]+","metadata":(\{[^{}]*\})')
