@@ -156,8 +156,8 @@ class Engine(Generic[S]):
         for log in self._logs:
             log.acted(now, proposal.action, proposal.reason, outcome)
 
-    def _changed_since(self, action: Action, seen: Mapping[TrialId, Trial]) -> str:
-        """Return what has changed since the policy looked and speaks against ``action``; empty if it still fits."""
+    def _changed_since(self, action: Action, seen: Mapping[TrialId, Trial]) -> str | None:
+        """Return what has changed since the policy looked and speaks against ``action``; None if it still fits."""
         before, after = seen.get(action.trial), self._world.trial(action.trial)
         if before is None or after is None:
             return "the trial is gone"
@@ -169,7 +169,7 @@ class Engine(Generic[S]):
                 unready = [name for name, place in places.items() if place is None or not place.ready]
                 return f"node {unready[0]} is not ready" if unready else why_no_gang(action, after)
             case Resize() | Suspend() | Stop():
-                return ""
+                return None
             case _:
                 assert_never(action)
 

@@ -30,13 +30,13 @@ def starting_order(snapshot: Snapshot, estimates: Mapping[TrialId, Estimate], mo
     return sorted(waiting(snapshot), key=due)
 
 
-def why_untrained(trial: Trial) -> str:
-    """Return why the network knows nothing of such a trial; empty where it does."""
+def why_untrained(trial: Trial) -> str | None:
+    """Return why the network knows nothing of such a trial; None where it does."""
     if trial.gang:
         return "it is a gang, and kais was trained on trials of one worker"
     if trial.devices:
         return f"it asks for {trial.devices}, and kais was trained on trials without devices"
-    return ""
+    return None
 
 
 def places(waiting_trials: list[Trial], embedding: Embedding, trained: Trained, chooser: Chooser) -> Iterator[Proposal]:

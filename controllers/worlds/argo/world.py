@@ -10,12 +10,11 @@ from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.calls.api import WORKFLOWS, ApiError
-from controllers.worlds.argo.deciding.actions import command_for
+from controllers.worlds.argo.deciding.actions import Refusal, command_for
 from controllers.worlds.argo.deciding.commands import Annotate, Command, Delete
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.looks import Looks
-from controllers.worlds.argo.meaning.refusal import Refusal
 from controllers.worlds.argo.meaning.shown import result_of
 from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView, rest_s

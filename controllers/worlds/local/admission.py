@@ -157,14 +157,14 @@ class Admission:
         self._memory_use.tell(job.step.template, peak)
         return True
 
-    def held_up(self, job: LocalJob) -> str:
-        """Return what speaks against one more attempt, wherever it is; empty where nothing does."""
+    def why_held_up(self, job: LocalJob) -> str | None:
+        """Return what speaks against one more attempt, wherever it is; None where nothing does."""
         if job.alone and self._jobs.placed:
             return "it was killed for memory, and waits until nothing else runs"
         # What is held for it already is counted; of several that were cut short together, each is looked at by itself.
         others = self._jobs.placed if job.targets else self._jobs.holding
         more = self.more([one for one in others if one.id != job.id])
-        return "" if more else "as many run as the memory holds, or as were asked for"
+        return None if more else "as many run as the memory holds, or as were asked for"
 
     def more(self, beside: Sequence[LocalJob]) -> int:
         """Return how many more attempts may start where those ``beside`` run, or are about to."""

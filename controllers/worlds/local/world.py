@@ -232,7 +232,7 @@ class LocalWorld:
         return Node(name, self._machine.nodes[name], self._machine.memory, used, devices=gpus, room=room)
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
-        if why_not := Room(self._machine, self._jobs.holding).resize_lack(job, cpu):
+        if why_not := Room(self._machine, self._jobs.holding).why_no_resize(job, cpu):
             return refused(why_not)
         # Weights within a node: the neighbours' parts shrink by themselves.
         self._attempts.resize(job, cpu)
@@ -250,7 +250,10 @@ class LocalWorld:
             return refused("the trial does not wait for a place")
         trial = self._trial(job)
         nodes = place.nodes
-        if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes) or self._admission.held_up(job):
+        why_not = (
+            why_no_gang(place, trial) or self._room_for(job).why_unfit(job, nodes) or self._admission.why_held_up(job)
+        )
+        if why_not:
             return refused(why_not)
         if place.point:
             annotations = {**job.step.annotations, **point_annotations(place.point)}
@@ -267,7 +270,7 @@ class LocalWorld:
             return refused(f"the trial is on {', '.join(nodes)} already")
         # A move adds nothing to what runs.
         room = Room(self._machine, (other for other in self._jobs.holding if other.id != job.id))
-        if why_not := why_no_gang(move, self._trial(job)) or room.lack(job, nodes):
+        if why_not := why_no_gang(move, self._trial(job)) or room.why_unfit(job, nodes):
             return refused(why_not)
         return self._ask_to_leave(replace(job, phase=Phase.MOVING, targets=nodes))
 
@@ -426,7 +429,7 @@ class LocalWorld:
             asked = (step.cpu, step.memory, step.gpus, size, bool(job.targets), job.alone, *wish)
             if asked in lacking:
                 continue
-            nodes = None if self._admission.held_up(job) else self._nodes_for(job, wish)
+            nodes = None if self._admission.why_held_up(job) else self._nodes_for(job, wish)
             if nodes is None:
                 lacking.add(asked)
                 continue
@@ -445,7 +448,7 @@ class LocalWorld:
         """Return the nodes for all workers of ``job``, None where they do not all fit."""
         room = self._room_for(job)
         # A trial whose chosen nodes have filled up meanwhile starts elsewhere rather than not at all.
-        if wish and not room.lack(job, wish):
+        if wish and not room.why_unfit(job, wish):
             return wish
         return room.found(job, len(job.targets) or job.size, self._random.choice)
 
