@@ -24,8 +24,12 @@ def starting_order(snapshot: Snapshot, estimates: Mapping[TrialId, Estimate], mo
     """Return the trials that wait: of two that were submitted together the shorter first, and no trial always last."""
 
     def due(trial: Trial) -> tuple[float, float, TrialId]:
-        one = estimates[trial.id]
-        return trial.submitted_at + PATIENCE * one.work / min(one.most, most_cores), trial.submitted_at, trial.id
+        estimate = estimates[trial.id]
+        return (
+            trial.submitted_at + PATIENCE * estimate.work / min(estimate.most, most_cores),
+            trial.submitted_at,
+            trial.id,
+        )
 
     return sorted(waiting(snapshot), key=due)
 
