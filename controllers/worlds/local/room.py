@@ -114,7 +114,7 @@ class Room:
                 return f"{cpu:g} cores do not fit on {node}"
         return None
 
-    def found(self, job: LocalJob, workers: int, pick: Callable[[Sequence[str]], str]) -> tuple[str, ...] | None:
+    def places(self, job: LocalJob, workers: int, pick: Callable[[Sequence[str]], str]) -> tuple[str, ...] | None:
         """Return a node for each of ``workers`` of ``job``, each where the default scheduler puts it after the others.
 
         None where they do not all fit: workers are alike, so that others would not either.

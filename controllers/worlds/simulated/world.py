@@ -144,8 +144,8 @@ class SimulatedWorld:
 
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial went; one that was never submitted, or has not ended, took no time."""
-        found = [_result(run, samples.get(run.spec.id)) for run in self._cluster.runs.values()]
-        return sorted(found, key=lambda result: (result.submitted_s, result.id))
+        results = [_result(run, samples.get(run.spec.id)) for run in self._cluster.runs.values()]
+        return sorted(results, key=lambda result: (result.submitted_s, result.id))
 
     def fail(self, trial: TrialId) -> None:
         """End a trial's present attempt, if there is one, as a crash or kill does."""

@@ -35,7 +35,7 @@ def run_command(api: KubeApi, path: str, container: str, command: Sequence[str])
         NotAllowedNowError: this controller must not act now.
         UnavailableError: it could not be begun in 4 s for each step of the connection, did not end in 10 s, or failed.
     """
-    query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", one) for one in command)]
+    query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command)]
     url = ws_client.get_websocket_url(api.host + path, query)
     try:
         connection = _connected(api, url)

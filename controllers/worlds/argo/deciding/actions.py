@@ -151,8 +151,8 @@ def _place(
     if attempt.gang and not nodes:
         least = max(attempt.size, trial.min_workers)
         sizes = range(max(least, state.workers), least - 1, -1)
-        found = (room.places(size, attempt.requests, attempt.demands, trial.id, ()) for size in sizes)
-        nodes = node_names(next(filter(None, found), ()))
+        possible = (room.places(size, attempt.requests, attempt.demands, trial.id, ()) for size in sizes)
+        nodes = node_names(next(filter(None, possible), ()))
         if not nodes:
             cores = attempt.requests.cpu
             return Refusal(f"no nodes have room for {least} workers of {cores:g} cores that it may use")

@@ -94,7 +94,7 @@ class Planner:
         if state.stopped and unplaced:
             # Argo makes others in their place, which only end.
             return _removal(attempt, unplaced, "its trial is stopped")
-        if staying and _shall_leave(state, attempt) and any(one.main is MainState.RUNNING for one in there):
+        if staying and _shall_leave(state, attempt) and any(worker.main is MainState.RUNNING for worker in there):
             return self._for_leaving(state, attempt, asked)
         return self._for_staying(state, attempt, staying) if staying else None
 
@@ -195,8 +195,8 @@ class Planner:
         before = chosen or (() if previous is None else previous.nodes)
         most = max(attempt.size, min(len(before), trial.workers))
         for workers in range(most, max(attempt.size, trial.min_workers) - 1, -1):
-            if found := self.room.places(workers, attempt.requests, attempt.demands, trial.id, before):
-                return found
+            if nodes := self.room.places(workers, attempt.requests, attempt.demands, trial.id, before):
+                return nodes
         return ()
 
     def _why_unfit(self, state: TrialState, attempt: Attempt, nodes: Sequence[str]) -> str | None:

@@ -17,7 +17,7 @@ def interruptions(state: TrialState) -> int:
     attempts = () if state.step is None else state.step.attempts
     if state.attempt is not None:
         attempts = attempts[: state.attempt.number - 1]
-    return max(0, sum(one.interrupted for one in attempts) - state.history.idling.counted)
+    return max(0, sum(attempt.interrupted for attempt in attempts) - state.history.idling.counted)
 
 
 def allowance(state: TrialState) -> int | None:

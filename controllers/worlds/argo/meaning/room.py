@@ -189,8 +189,8 @@ class NodeRoom:
         for rank in range(workers):
             names = dict.fromkeys((*preferred[rank : rank + 1], *chosen, *emptiest))
             wanted = {name: worker * (chosen.count(name) + 1) for name in names}
-            found = (name for name in names if not self._why_not_on(name, wanted[name], demands, trial, ()))
-            if (name := next(found, None)) is None:
+            roomy = (name for name in names if not self._why_not_on(name, wanted[name], demands, trial, ()))
+            if (name := next(roomy, None)) is None:
                 return ()
             chosen.append(name)
         return tuple(chosen)
@@ -213,7 +213,7 @@ class NodeRoom:
 def _why_not_for(demands: Demands, node: NodeRecord) -> str:
     if not demands.understood:
         return "it demands more of its node than is read"
-    held_off = [one.key for one in node.taints if not demands.tolerate(one)]
+    held_off = [taint.key for taint in node.taints if not demands.tolerate(taint)]
     return f"it does not tolerate the taint {held_off[0]}" if held_off else "its selector or affinity forbids it"
 
 
