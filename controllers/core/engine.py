@@ -119,7 +119,9 @@ class Engine(Generic[S]):
         unended = self._sight.unended
         asks = self._requests.asked() if self._requests is not None else {}
         # Most sweeps are left alone: thousands of trials are not asked for their names then.
-        asked = {one.id: asks[name] for one in unended if (name := self._world.short(one.id)) in asks} if asks else {}
+        asked = (
+            {trial.id: asks[name] for trial in unended if (name := self._world.short(trial.id)) in asks} if asks else {}
+        )
         nodes = self._world.nodes()
         self._supply = supply_after(now, unended, nodes, self._supply)
         return Snapshot.in_order(now, trials, unended, with_supply(nodes, self._supply), asked)

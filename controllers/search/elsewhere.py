@@ -82,9 +82,9 @@ class _Record:
         """Take in what has happened; the same snapshot again costs nothing."""
         if snapshot is self.seen:
             return
-        others, found = self.ledger.others(snapshot), dict(self.found)
+        others, own = self.ledger.others(snapshot), dict(self.found)
         self.log += self.ledger.news(others, points)
-        self.drawn = drawn_before(others, {**found, **points}) - len(found)
+        self.drawn = drawn_before(others, {**own, **points}) - len(own)
         self.seen = snapshot
 
     def untold(self, upto: int) -> list[TrialNews]:

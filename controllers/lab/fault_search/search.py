@@ -101,5 +101,5 @@ def _run_batch(seeds: range, policies: Sequence[str]) -> Batch:
         ticks=sum(result.ticks for result in results),
         moves=sum(result.moves for result in results),
         crashes=sum(result.crashes for result in results),
-        found=tuple(found for _, found in tried if found is not None),
+        found=tuple(counterexample for _, counterexample in tried if counterexample is not None),
     )

@@ -108,11 +108,11 @@ def curve_sweep(
     choices = tuple(
         tuple(
             TrialSpec(
-                *(name, 0.0, found.reports[-1].work_s, found.reports, _REQUEST, _SPEEDUP),
+                *(name, 0.0, curve.reports[-1].work_s, curve.reports, _REQUEST, _SPEEDUP),
                 direction=direction,
-                parameters=found.parameters,
+                parameters=curve.parameters,
             )
-            for name, found in curves.items()
+            for name, curve in curves.items()
         )
         for curves in tasks.values()
     )
