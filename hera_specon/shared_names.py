@@ -31,8 +31,8 @@ def hidden_from_trials(trial: Manifest, folder: Path) -> Iterator[str]:
         yield f"{told} (trials run it)"
     for file in entry_files(words, folder):
         root = folder if as_module else file.parent
-        found = (_hidden(module, [root]) for module in _imported(file))
-        yield from (f"{told} ({file.name} imports it)" for told in found if told)
+        whys = (_hidden(module, [root]) for module in _imported(file))
+        yield from (f"{told} ({file.name} imports it)" for told in whys if told)
 
 
 def why_not_found(error: ImportError, file: Path, roots: Sequence[Path]) -> str | None:
@@ -95,10 +95,10 @@ def _has(package: Path, rest: str) -> bool:
 def _imported(file: Path) -> list[str]:
     """Return the modules below a name of ours that a program imports by absolute names, in its own source."""
     tree = parse_own_file(file.read_text(encoding="utf-8", errors="replace")).tree
-    found: list[str] = []
+    modules: list[str] = []
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [one.name for one in node.names]
+            modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found += [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
-    return list(dict.fromkeys(module for module in found if module.partition(".")[0] in NAMES))
+            modules += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return list(dict.fromkeys(module for module in modules if module.partition(".")[0] in NAMES))

@@ -100,18 +100,18 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
     tally = _search(request, console) if request.again is None else _run_again(request, request.again, console)
     if request.json_out is not None:
         counts = {name: getattr(tally, name) for name in ("runs", "events", "ticks", "moves", "crashes")}
-        found = [
+        counterexamples = [
             {
-                "seed": one.seed,
-                "policy": one.case.policy,
-                "invariant": one.violation.invariant,
-                "detail": one.violation.detail,
-                "at_s": one.violation.at,
-                "file": f"fuzz-{one.seed}.json",
+                "seed": counterexample.seed,
+                "policy": counterexample.case.policy,
+                "invariant": counterexample.violation.invariant,
+                "detail": counterexample.violation.detail,
+                "at_s": counterexample.violation.at,
+                "file": f"fuzz-{counterexample.seed}.json",
             }
-            for one in tally.found
+            for counterexample in tally.found
         ]
-        write_json(request.json_out, {**counts, "found": found})
+        write_json(request.json_out, {**counts, "found": counterexamples})
     if tally.found:
         raise click.exceptions.Exit(_FAILED)
 
@@ -130,11 +130,13 @@ def _search(request: FuzzRequest, console: Console) -> FuzzTally:
         for batch in search(seeds, policies, request.minutes, request.processes):
             tally.add(batch)
             advance(batch.runs)
-            for found in batch.found:
-                file = request.keep / f"fuzz-{found.seed}.json"
-                file.write_text(dump_case(found.case), encoding="utf-8")
-                told = f"seed {found.seed}, {found.case.policy}: {_in_words(found.violation)}"
-                _print(console, f"{told}\n  {found.case.size}: {file}")
+            for counterexample in batch.found:
+                file = request.keep / f"fuzz-{counterexample.seed}.json"
+                file.write_text(dump_case(counterexample.case), encoding="utf-8")
+                told = (
+                    f"seed {counterexample.seed}, {counterexample.case.policy}: {_in_words(counterexample.violation)}"
+                )
+                _print(console, f"{told}\n  {counterexample.case.size}: {file}")
     seconds = time.monotonic() - began
     _print(
         console,
