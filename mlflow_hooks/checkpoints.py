@@ -140,7 +140,7 @@ def _sha256(path: Path) -> str:
 def _verified(folder: Path) -> Checkpoint:
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
-        found = Checkpoint(
+        checkpoint = Checkpoint(
             int(manifest["step"]), folder, tuple(manifest["states"]), float(manifest.get("cpu_seconds", 0.0))
         )
         sums = dict(manifest["sha256"])
@@ -152,7 +152,7 @@ def _verified(folder: Path) -> Checkpoint:
         if not path.is_file() or _sha256(path) != expected:
             message = f"{name} is {'not what was saved' if path.is_file() else 'missing'}"
             raise BrokenCheckpointError(message)
-    return found
+    return checkpoint
 
 
 def _loaded(state: State, folder: Path) -> None:
@@ -179,10 +179,10 @@ class Restoring:
     ``saved_step`` is the step that the newest checkpoint goes on with, 0 without any.
     """
 
-    def __init__(self, found: Checkpoint | None) -> None:
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
         self._states: dict[str, State] = {}
-        self.found = found
-        self.saved_step = found.step if found else 0
+        self.found = checkpoint
+        self.saved_step = checkpoint.step if checkpoint else 0
 
     def track(self, state: State, name: str | None) -> None:
         """Track ``state`` and give it back what the checkpoint holds under its name."""
