@@ -47,7 +47,7 @@ class FuzzTally:
     ticks: int = 0
     moves: int = 0
     crashes: int = 0
-    found: "list[Counterexample]" = field(default_factory=list)
+    counterexamples: "list[Counterexample]" = field(default_factory=list)
 
     def add(self, batch: "Batch") -> None:
         """Count ``batch`` in."""
@@ -56,7 +56,7 @@ class FuzzTally:
         self.ticks += batch.ticks
         self.moves += batch.moves
         self.crashes += batch.crashes
-        self.found += batch.found
+        self.counterexamples += batch.counterexamples
 
 
 @click.command(short_help="Search for faults that break a sweep: random ones, in virtual time.")
@@ -109,10 +109,10 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
                 "at_s": counterexample.violation.at,
                 "file": f"fuzz-{counterexample.seed}.json",
             }
-            for counterexample in tally.found
+            for counterexample in tally.counterexamples
         ]
         write_json(request.json_out, {**counts, "found": counterexamples})
-    if tally.found:
+    if tally.counterexamples:
         raise click.exceptions.Exit(_FAILED)
 
 
@@ -130,7 +130,7 @@ def _search(request: FuzzRequest, console: Console) -> FuzzTally:
         for batch in search(seeds, policies, request.minutes, request.processes):
             tally.add(batch)
             advance(batch.runs)
-            for counterexample in batch.found:
+            for counterexample in batch.counterexamples:
                 file = request.keep / f"fuzz-{counterexample.seed}.json"
                 file.write_text(dump_case(counterexample.case), encoding="utf-8")
                 told = (
@@ -142,7 +142,7 @@ def _search(request: FuzzRequest, console: Console) -> FuzzTally:
         console,
         f"seeds {request.seed} to {seeds[-1]} under {len(policies)} policies: {tally.runs} sweeps in {seconds:.0f} s, "
         f"{tally.events} events, {tally.ticks} ticks, {tally.moves} moves, {tally.crashes} crashes of the controller; "
-        f"{len(tally.found) or 'none'} went wrong",
+        f"{len(tally.counterexamples) or 'none'} went wrong",
     )
     return tally
 
@@ -159,7 +159,7 @@ def _run_again(request: FuzzRequest, file: Path, console: Console) -> FuzzTally:
     ordeal = run_case(case)
     tally = FuzzTally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
     if ordeal.violation is not None:
-        tally.found.append(Counterexample(case.scenario.seed, case, ordeal.violation))
+        tally.counterexamples.append(Counterexample(case.scenario.seed, case, ordeal.violation))
     _print(console, f"{file}: {'nothing went wrong' if ordeal.violation is None else _in_words(ordeal.violation)}")
     return tally
 

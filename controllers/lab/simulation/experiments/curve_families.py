@@ -107,7 +107,7 @@ def _experiment(name: str, family: Family, title: str = "") -> OwnExperiment:
     told = f"{family.trials} trials for the best model, {family.at_a_time} at a time{title}"
     measures = SEARCHES if family.sampler else tuple(BEST_MODELS.values())
     surrogate = family.surrogate if family.sampler else None
-    return OwnExperiment(name, told, family.workload, measures=measures, compared=POLICIES, found=surrogate)
+    return OwnExperiment(name, told, family.workload, measures=measures, compared=POLICIES, surrogates=surrogate)
 
 
 # A search of a hundred trials would find nothing: the best of a hundred configurations by chance is as a rule among the

@@ -124,7 +124,9 @@ def curve_sweep(
         message = f"{path}: a search needs the hyperparameters of each configuration, in columns {PARAMETER}NAME"
         raise TableError(message)
     sampler_of(SearchSpec(sampler=sampler, space=_nearest(choices, 0).space()), 0)
-    return OwnExperiment(str(path), f"{title}, {sampler}", draw, measures=SEARCHES, found=partial(_nearest, choices))
+    return OwnExperiment(
+        str(path), f"{title}, {sampler}", draw, measures=SEARCHES, surrogates=partial(_nearest, choices)
+    )
 
 
 def _drawn(tasks: Sequence[Sequence[TrialSpec]], trials: int, nodes: int, sampler: str, seed: int) -> Workload:
