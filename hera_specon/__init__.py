@@ -42,10 +42,10 @@ def _find_our_controllers() -> None:
     here = Path(__file__).resolve().parents[1]
     sys.path.insert(0, str(here))
     try:
-        found = importlib.import_module("controllers")
+        package = importlib.import_module("controllers")
     finally:
         sys.path.remove(str(here))
-    where = next(iter(getattr(found, "__path__", [])), None) or found.__file__
+    where = next(iter(getattr(package, "__path__", [])), None) or package.__file__
     if where is None or Path(where).resolve() != here / "controllers":
         message = (
             f"hera_specon has a package of its own named controllers, and {where} was imported before under that name: "

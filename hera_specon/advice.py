@@ -29,11 +29,11 @@ def advice(manifest: Manifest, folder: Path) -> list[str]:
         manifest: The workflow's.
         folder: Where trials run: their program is looked for there. Elsewhere than on this machine it may differ.
     """
-    found: list[str] = []
+    lines: list[str] = []
     for trial in trial_templates(manifest):
-        found += [*_misread(manifest, trial, folder), *_find_repeats(manifest, sweep_of(trial))]
-        found += hidden_from_trials(trial, folder)
-    return list(dict.fromkeys(found))
+        lines += [*_misread(manifest, trial, folder), *_find_repeats(manifest, sweep_of(trial))]
+        lines += hidden_from_trials(trial, folder)
+    return list(dict.fromkeys(lines))
 
 
 def _find_repeats(manifest: Manifest, sweep: str) -> Iterator[str]:
@@ -56,9 +56,9 @@ def _misread(manifest: Manifest, trial: Manifest, folder: Path) -> Iterator[str]
     """Yield which truth values the program of ``trial`` reads as others, as far as its own source shows it."""
     started = program(trial)
     words = [str(word) for word in (*(started.get("command") or []), *(started.get("args") or []))]
-    passed = [found for word in words if (found := _PASSED.fullmatch(word))]
+    passed = [match for word in words if (match := _PASSED.fullmatch(word))]
     truths = {name for name, texts in options(manifest, trial).items() if texts & _TRUTH}
-    asked = {found["flag"]: found[2] or found[3] for found in passed if (found[2] or found[3]) in truths}
+    asked = {match["flag"]: match[2] or match[3] for match in passed if (match[2] or match[3]) in truths}
     if not asked:
         return
     for file in entry_files(words, folder):

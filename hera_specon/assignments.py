@@ -173,7 +173,7 @@ def _two_numbers(text: str, parts: Sequence[str]) -> tuple[float, float]:
 
 def _numbers(text: str, parts: Sequence[str]) -> list[int | float]:
     values = [value_of(part.strip()) for part in parts]
-    numbers = [one for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) != len(values):
         wrong = next(part for part, value in zip(parts, values, strict=True) if isinstance(value, str | bool))
         problem = f"{wrong!r} in {text!r} is no number"

@@ -73,23 +73,23 @@ def flag(name: str, values: Distribution, given: Mapping[str, object] | None) ->
 
 def _by_value(name: str, values: Distribution, written: Mapping[object, object]) -> dict[str, tuple[str, ...]]:
     """Return the words for each value by its text; one that is left out is passed as nothing."""
-    found: dict[str, tuple[str, ...]] = {}
+    words_of: dict[str, tuple[str, ...]] = {}
     for value, words in written.items():
         if not isinstance(value, str | int | float):
             raise SweepError(_refusal(name, written))
         text = value_text(value)
-        found[text] = () if words is None else tuple(w.replace(_VALUE, text) for w in _words(name, words))
+        words_of[text] = () if words is None else tuple(w.replace(_VALUE, text) for w in _words(name, words))
     known = list(_texts(values))
     if not known:
         problem = f"flags= of {name!r} has words for each value, but {values} has no end of them"
         raise SweepError(problem)
-    if lacking := [text for text in known if text not in found]:
+    if lacking := [text for text in known if text not in words_of]:
         problem = f"flags= of {name!r} has no words for {lacking[0]!r}; None passes nothing"
         raise SweepError(problem)
-    if unknown := [text for text in found if text not in known]:
+    if unknown := [text for text in words_of if text not in known]:
         problem = f"flags= of {name!r} has words for {unknown[0]!r}, which it never is"
         raise SweepError(problem)
-    return found
+    return words_of
 
 
 def _texts(values: Distribution) -> Iterable[str]:

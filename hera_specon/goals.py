@@ -157,7 +157,7 @@ def submission_warnings(manifest: Manifest) -> list[str]:
 def named_policies(manifest: Manifest) -> list[str]:
     """Return the policies that the sweeps of ``manifest`` name, as spec strings, each once."""
     named = (_notes(template).get(labels.ANNOTATION_POLICY) for template in trial_templates(manifest))
-    return list(dict.fromkeys(str(one) for one in named if one))
+    return list(dict.fromkeys(str(policy) for policy in named if policy))
 
 
 def _notes(template: Manifest) -> Mapping[str, Any]:

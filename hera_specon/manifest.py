@@ -32,7 +32,7 @@ def check_document(document: Mapping[str, Any]) -> None:
     check_templates(names, spec.get("entrypoint"))
     steps = [step for template in templates for group in template.get("steps") or [] for step in group]
     tasks = [task for template in templates for task in (template.get("dag") or {}).get("tasks") or []]
-    unknown = sorted({one["template"] for one in (*steps, *tasks) if one.get("template")} - set(names))
+    unknown = sorted({call["template"] for call in (*steps, *tasks) if call.get("template")} - set(names))
     if unknown:
         problem = f"steps use templates that do not exist: {', '.join(map(repr, unknown))}"
         raise SweepError(problem)

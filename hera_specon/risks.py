@@ -47,7 +47,9 @@ def deaf_searches(manifest: Manifest, policies: Iterable[Policy[Any]]) -> list[s
     """Return a line for the sweeps of ``manifest`` whose search would learn next to nothing under ``policies``."""
     if not any(isinstance(part, Promote) for policy in policies for part in _parts(policy)):
         return []
-    notes = {sweep_of(one): (one["metadata"].get("annotations") or {}) for one in trial_templates(manifest)}
+    notes = {
+        sweep_of(template): (template["metadata"].get("annotations") or {}) for template in trial_templates(manifest)
+    }
     searched = ", ".join(sorted(sweep for sweep, given in notes.items() if labels.ANNOTATION_SEARCH in given))
     if not searched:
         return []
@@ -60,14 +62,14 @@ def deaf_searches(manifest: Manifest, policies: Iterable[Policy[Any]]) -> list[s
 
 def rungs(policies: Iterable[Policy[Any]]) -> list[str]:
     """Return a line for each part of ``policies`` that compares trials at rungs: at which parts of their training."""
-    found = (part for policy in policies for part in _parts(policy) if isinstance(part, Promote))
+    promoting = (part for policy in policies for part in _parts(policy) if isinstance(part, Promote))
     lines = []
-    for one in found:
-        level = LEVELS[one.finish]
-        parts = ", ".join(f"{100 * rung:.0f}" for rung in level.rungs(one.warmup))
+    for promote in promoting:
+        level = LEVELS[promote.finish]
+        parts = ", ".join(f"{100 * rung:.0f}" for rung in level.rungs(promote.warmup))
         lines.append(
-            f"promote:finish={one.finish} compares trials after {parts} % of their training: those that are among the "
-            f"best 1 / {level.eta:g} there go on, the others wait"
+            f"promote:finish={promote.finish} compares trials after {parts} % of their training: those that are among "
+            f"the best 1 / {level.eta:g} there go on, the others wait"
         )
     return list(dict.fromkeys(lines))
 
@@ -98,11 +100,11 @@ def _ends_early(policy: Policy[Any]) -> str:
     return "optuna" if isinstance(policy, OptunaPruner) else ""
 
 
-def _line(name: str, found: MeasuredRisk | None) -> str:
+def _line(name: str, risk: MeasuredRisk | None) -> str:
     told = f"{name} ends trials early, and may end the one that would have become the best: "
-    if found is None:
+    if risk is None:
         return f"{told}how often is not measured. Of your own past sweeps `specon replay` tells it"
     return (
-        f"{told}in {100 * found.lost:.0f} % of {found.sweeps} simulated sweeps it lost more than 1 % of the gap "
-        f"between the best and the median trial, and {100 * found.regret:.1f} % on average ({found.source})"
+        f"{told}in {100 * risk.lost:.0f} % of {risk.sweeps} simulated sweeps it lost more than 1 % of the gap "
+        f"between the best and the median trial, and {100 * risk.regret:.1f} % on average ({risk.source})"
     )

@@ -133,7 +133,9 @@ def run(
     manifest: dict[str, Any] = json.loads(json.dumps(given, default=str))
     source = Path(str((manifest.get("metadata") or {}).get("generateName") or "workflow").rstrip("-"))
     asked = [policy] if isinstance(policy, str) or not isinstance(policy, Sequence) else list(policy)
-    policies = [parse_spec(backend.parse_policy, one, "policy") if isinstance(one, str) else one for one in asked]
+    policies = [
+        parse_spec(backend.parse_policy, wanted, "policy") if isinstance(wanted, str) else wanted for wanted in asked
+    ]
     sizes = options.get("cpus_per_node")
     settings = LocalSettings(
         nodes=options.get("nodes") or (len(sizes) if isinstance(sizes, tuple) else LocalSettings.nodes),
@@ -154,7 +156,7 @@ def run(
         if done.lacking:
             screen.say(f"{done.lacking}; the same call sends the rest")
     done.conclude()
-    return SweepOutcome(done.folder, tuple(label_results(done.results, [str(one) for one in asked])))
+    return SweepOutcome(done.folder, tuple(label_results(done.results, [str(wanted) for wanted in asked])))
 
 
 def load(run: str | None = None, state_dir: Path | str = ".specon", tracking_uri: str | None = None) -> SweepOutcome:

@@ -31,7 +31,7 @@ def options_of(file: Path) -> dict[str, ScriptOption]:
     options: dict[str, ScriptOption] = {}
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Call) and _name(node.func) == "add_argument" and isinstance(node.func, ast.Attribute):
-            settings = {one.arg: one.value for one in node.keywords}
+            settings = {keyword.arg: keyword.value for keyword in node.keywords}
             type_, action = (_name(settings[key]) if key in settings else "" for key in ("type", "action"))
             option = ScriptOption(type_, action, _number(settings.get("default")))
             options |= {name: option for word in node.args if (name := _name(word)).startswith("-")}
@@ -62,17 +62,17 @@ def truth_flags(file: Path, names: Iterable[str]) -> dict[str, str | Mapping[boo
 
     Each is a bare flag, or words for each value, as ``flags=`` of a sweep takes them.
     """
-    options, found = options_of(file), dict[str, str | Mapping[bool, str]]()
+    options, flags = options_of(file), dict[str, str | Mapping[bool, str]]()
     for name in names:
         option = f"--{name}"
         how = options.get(option, ScriptOption("", ""))
         if how.action == "store_true":
-            found[name] = option
+            flags[name] = option
         elif how.action == "BooleanOptionalAction":
-            found[name] = {True: option, False: f"--no-{name}"}
+            flags[name] = {True: option, False: f"--no-{name}"}
         elif how.type == "bool":  # takes every text but the empty one for True
-            found[name] = {True: f"{option}=1", False: f"{option}="}
-    return found
+            flags[name] = {True: f"{option}=1", False: f"{option}="}
+    return flags
 
 
 def suggested_assignments(file: Path) -> tuple[str, ...]:

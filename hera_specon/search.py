@@ -104,8 +104,8 @@ def search_text(search: Sampler, space: Space, trials: int | None, seed: int) ->
         problem = f"space= has {len(space)} hyperparameters; a search takes at most {MOST_PARAMETERS}"
         raise SpaceError(problem)
     for name, distribution in space.items():
-        if wrong := _beyond(name, distribution):
-            problem = f"hyperparameter {name!r}: {wrong}"
+        if why_not := _why_unsearchable(name, distribution):
+            problem = f"hyperparameter {name!r}: {why_not}"
             raise SpaceError(problem)
     try:
         dimensions = tuple(_dimension(name, distribution) for name, distribution in space.items())
@@ -147,8 +147,8 @@ def _check_settings(search: Sampler) -> None:
             raise SweepError(problem)
 
 
-def _beyond(name: str, distribution: Distribution) -> str:
-    """Return what of a hyperparameter is more than a search takes, empty where nothing is."""
+def _why_unsearchable(name: str, distribution: Distribution) -> str | None:
+    """Return why no search takes a hyperparameter, None where one does."""
     if len(name) > _LONGEST_NAME or name.endswith("_"):
         return f"a search takes names of at most {_LONGEST_NAME} letters, no _ at the end"
     within, texts = distribution, list[Value]()
@@ -166,7 +166,7 @@ def _beyond(name: str, distribution: Distribution) -> str:
         return f"a search takes whole numbers from {-_MOST_WHOLE} to {_MOST_WHOLE}, unlike {within}"
     if wrong := [text for text in texts if isinstance(text, str) and len(text) > MOST_TEXT]:
         return f"a search takes texts of at most {MOST_TEXT} characters, not {wrong[0][:80]!r} of {len(wrong[0])}"
-    return ""
+    return None
 
 
 def _dimension(name: str, distribution: Distribution) -> Dimension:

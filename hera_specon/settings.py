@@ -240,7 +240,7 @@ def own_paths(given: object) -> tuple[str, ...] | None:
     """
     if isinstance(given, bool):
         return () if given else None
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+    if not isinstance(given, list | tuple) or not all(isinstance(path, str) for path in given):
         problem = f"own_folder= is True, False or a list of paths such as ['checkpoints'], not {given!r}"
         raise SweepError(problem)
     try:

@@ -31,12 +31,12 @@ def hidden_from_trials(trial: Manifest, folder: Path) -> Iterator[str]:
         yield f"{told} (trials run it)"
     for file in entry_files(words, folder):
         root = folder if as_module else file.parent
-        found = (_hidden(module, [root]) for module in _imported(file))
-        yield from (f"{told} ({file.name} imports it)" for told in found if told)
+        whys = (_hidden(module, [root]) for module in _imported(file))
+        yield from (f"{told} ({file.name} imports it)" for told in whys if told)
 
 
-def why_not_found(error: ImportError, file: Path, roots: Sequence[Path]) -> str:
-    """Return which name is shared with us where that is why ``error`` came of running ``file``; empty elsewhere.
+def why_not_found(error: ImportError, file: Path, roots: Sequence[Path]) -> str | None:
+    """Return which name is shared with us where that is why ``error`` came of running ``file``; None elsewhere.
 
     Args:
         error: what was raised in this process.
@@ -44,10 +44,10 @@ def why_not_found(error: ImportError, file: Path, roots: Sequence[Path]) -> str:
         roots: where imports look first.
     """
     modules = (error.name or "", *_imported(file))
-    return next((told for module in modules if (told := _hidden_here(module, roots))), "")
+    return next((told for module in modules if (told := _hidden_here(module, roots))), None)
 
 
-def _hidden_here(module: str, roots: Sequence[Path]) -> str:
+def _hidden_here(module: str, roots: Sequence[Path]) -> str | None:
     """Return what ``_hidden`` does, or that this process has loaded our package, so that it looks for no other."""
     top = module.partition(".")[0]
     theirs = _theirs(top, roots)
@@ -57,12 +57,12 @@ def _hidden_here(module: str, roots: Sequence[Path]) -> str:
     return f"hera-specon's own package {top} is loaded here, so {theirs} is not found: rename that"
 
 
-def _hidden(module: str, roots: Sequence[Path]) -> str:
-    """Return who hides ``module``, where Python looks for it in ``roots`` first; empty where it is found."""
+def _hidden(module: str, roots: Sequence[Path]) -> str | None:
+    """Return who hides ``module``, where Python looks for it in ``roots`` first; None where it is found."""
     top, _, rest = module.partition(".")
     theirs = _theirs(top, roots)
     if theirs is None:
-        return ""
+        return None
     in_theirs, in_ours = _has(theirs, rest), _has(_OURS / top, rest)
     if _goes_first(theirs) and in_ours and not in_theirs:
         return f"{theirs} hides hera-specon's own package {top}, so {module} is not found: rename it"
@@ -71,7 +71,7 @@ def _hidden(module: str, roots: Sequence[Path]) -> str:
             f"hera-specon's own package {top} hides {theirs}, which has no __init__.py, so {module} is not found where "
             "hera-specon is installed: put one into it, or rename it"
         )
-    return ""
+    return None
 
 
 def _theirs(top: str, roots: Sequence[Path]) -> Path | None:
@@ -95,10 +95,10 @@ def _has(package: Path, rest: str) -> bool:
 def _imported(file: Path) -> list[str]:
     """Return the modules below a name of ours that a program imports by absolute names, in its own source."""
     tree = parse_own_file(file.read_text(encoding="utf-8", errors="replace")).tree
-    found: list[str] = []
+    modules: list[str] = []
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [one.name for one in node.names]
+            modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found += [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
-    return list(dict.fromkeys(module for module in found if module.partition(".")[0] in NAMES))
+            modules += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return list(dict.fromkeys(module for module in modules if module.partition(".")[0] in NAMES))

@@ -418,9 +418,9 @@ def _grid(space: Space, trials: int | None) -> tuple[Point, ...]:
     if size > MOST_POINTS:
         problem = f"the grid has {size} points, more than the {MOST_POINTS} that a sweep may have"
         raise SpaceError(problem)
-    found = [_settle(space, dict(zip(space, values, strict=True))) for values in product(*axes)]
+    points = [_settle(space, dict(zip(space, values, strict=True))) for values in product(*axes)]
     # Where a hyperparameter does not matter, all its values make the same trial.
-    different = tuple({json.dumps(point): point for point in found}.values())
+    different = tuple({json.dumps(point): point for point in points}.values())
     if trials is not None and len(different) > trials:
         problem = f"the grid has {len(different)} points, more than trials={trials}"
         raise SpaceError(problem)

@@ -145,13 +145,13 @@ def where(trial: Trial) -> str:
 
 def best_so_far(snapshot: Snapshot) -> list[tuple[Trial, float]]:
     """Return by sweep the trial that has come to the best value so far, and that value."""
-    found: dict[str, tuple[float, Trial, float]] = {}
+    best: dict[str, tuple[float, Trial, float]] = {}
     for trial in snapshot.trials:
         if trial.progress is not None and trial.phase is not Phase.FAILED:
             loss = trial.progress.best if trial.direction is Direction.MINIMIZE else -trial.progress.best
-            if trial.sweep not in found or loss < found[trial.sweep][0]:
-                found[trial.sweep] = (loss, trial, trial.progress.best)
-    return [(trial, value) for _, trial, value in found.values()]
+            if trial.sweep not in best or loss < best[trial.sweep][0]:
+                best[trial.sweep] = (loss, trial, trial.progress.best)
+    return [(trial, value) for _, trial, value in best.values()]
 
 
 def node_rows(snapshot: Snapshot) -> list[NodeRow]:

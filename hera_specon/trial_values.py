@@ -22,7 +22,7 @@ Inputs = Mapping[str, str]
 def trial_values(manifest: Manifest, sweep: str) -> dict[str, Inputs]:
     """Return the hyperparameters of each trial of ``sweep`` by its number; none where a search finds them later."""
     templates = (manifest.get("spec") or {}).get("templates") or []
-    starts: Mapping[str, Any] = next((one for one in templates if one.get("name") == sweep), {})
+    starts: Mapping[str, Any] = next((template for template in templates if template.get("name") == sweep), {})
     inputs_of: dict[str, Inputs] = {}
     for step in (step for group in starts.get("steps") or [] for step in group):
         inputs_of |= dict(_trials(step))
@@ -42,14 +42,17 @@ def options(manifest: Manifest, trial: Manifest) -> dict[str, set[str]]:
         space = read_search(str(written)).space
     except SearchError:
         return texts_of
-    texts = {one.name: one.domain.options for one in space if isinstance(one.domain, Options)}
+    texts = {dimension.name: dimension.domain.options for dimension in space if isinstance(dimension.domain, Options)}
     return {input_name(name): {value_text(value) for value in values} for name, values in texts.items()}
 
 
 def _trials(step: Mapping[str, Any]) -> Iterator[tuple[str, Inputs]]:
     """Yield the number and the hyperparameters of each trial that ``step`` starts."""
     given = (step.get("arguments") or {}).get("parameters") or []
-    keys = {one["name"]: str(one.get("value", "")).removeprefix("{{item.").removesuffix("}}") for one in given}
+    keys = {
+        parameter["name"]: str(parameter.get("value", "")).removeprefix("{{item.").removesuffix("}}")
+        for parameter in given
+    }
     for item in step.get("withItems") or []:
         if isinstance(item, dict) and keys.get(labels.INPUT_TRIAL) in item:
             texts = {name: str(item[key]) for name, key in keys.items() if key in item}

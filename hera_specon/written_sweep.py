@@ -139,7 +139,7 @@ class WrittenSweep:
     def _imports(self) -> set[str]:
         code = [code_of(values) for values in self.space.values()]
         search = [] if self.search in BEFOREHAND else [self._search_code]
-        return {"Sweep", self.objective.direction.value, *(one.partition("(")[0] for one in [*code, *search])}
+        return {"Sweep", self.objective.direction.value, *(call.partition("(")[0] for call in [*code, *search])}
 
 
 def code_of(values: Distribution) -> str:

@@ -140,7 +140,7 @@ def _sha256(path: Path) -> str:
 def _verified(folder: Path) -> Checkpoint:
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
-        found = Checkpoint(
+        checkpoint = Checkpoint(
             int(manifest["step"]), folder, tuple(manifest["states"]), float(manifest.get("cpu_seconds", 0.0))
         )
         sums = dict(manifest["sha256"])
@@ -152,7 +152,7 @@ def _verified(folder: Path) -> Checkpoint:
         if not path.is_file() or _sha256(path) != expected:
             message = f"{name} is {'not what was saved' if path.is_file() else 'missing'}"
             raise BrokenCheckpointError(message)
-    return found
+    return checkpoint
 
 
 def _loaded(state: State, folder: Path) -> None:
@@ -174,21 +174,21 @@ def _loaded(state: State, folder: Path) -> None:
 
 
 class Restoring:
-    """The tracked states of one attempt, as ``found``, the checkpoint that it goes on from, holds them.
+    """The tracked states of one attempt, as ``checkpoint``, which the attempt goes on from, holds them.
 
     ``saved_step`` is the step that the newest checkpoint goes on with, 0 without any.
     """
 
-    def __init__(self, found: Checkpoint | None) -> None:
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
         self._states: dict[str, State] = {}
-        self.found = found
-        self.saved_step = found.step if found else 0
+        self.checkpoint = checkpoint
+        self.saved_step = checkpoint.step if checkpoint else 0
 
     def track(self, state: State, name: str | None) -> None:
         """Track ``state`` and give it back what the checkpoint holds under its name."""
         name = name or f"state-{len(self._states)}"
-        if self.found and name in self.found.states:
-            _loaded(state, self.found.folder / name)
+        if self.checkpoint and name in self.checkpoint.states:
+            _loaded(state, self.checkpoint.folder / name)
         self._states[name] = state
 
     def check_complete(self) -> None:
@@ -197,9 +197,9 @@ class Restoring:
         Raises:
             StateMismatchError: the script tracks other states than the checkpoint holds.
         """
-        if self.found and set(self.found.states) != self._states.keys():
-            tracked, held = sorted(self._states), sorted(self.found.states)
-            message = f"{self.found.folder} holds the states {held}, but the script tracks {tracked}"
+        if self.checkpoint and set(self.checkpoint.states) != self._states.keys():
+            tracked, held = sorted(self._states), sorted(self.checkpoint.states)
+            message = f"{self.checkpoint.folder} holds the states {held}, but the script tracks {tracked}"
             raise StateMismatchError(message)
 
 
@@ -218,7 +218,7 @@ class Saving(Restoring):
 
     def tell_of_plain_variables(self) -> None:
         """Tell once in a trial's life what comes back where only the parts of a model are tracked."""
-        if not self.found or not all(getattr(state, "of_model", False) for state in self._states.values()):
+        if not self.checkpoint or not all(getattr(state, "of_model", False) for state in self._states.values()):
             return
         try:
             (self._checkpoints.folder.parent / _TOLD).touch(exist_ok=False)

@@ -53,10 +53,10 @@ class WaitMeter:
         """Return the seconds since the process began, those of all threads in sum; None where nothing counts them."""
         began = time.monotonic()
         if began >= self._look_at:
-            found = dict(waits_of(os.getpid()))
+            threads = dict(waits_of(os.getpid()))
             # The number of a thread that ended may come again.
-            self._ended += sum(waits for one, waits in self._threads.items() if found.get(one, -1) < waits)
-            self._threads = found
+            self._ended += sum(waits for thread, waits in self._threads.items() if threads.get(thread, -1) < waits)
+            self._threads = threads
             now = time.monotonic()
             self._look_at = now + _LOOKS * (now - began)
         return (self._ended + sum(self._threads.values())) * _NANOSECONDS if self._threads else None

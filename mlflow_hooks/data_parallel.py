@@ -104,14 +104,14 @@ class DataParallel:
     def _sum(self, losses: Losses, model: "Module", rows: "npt.NDArray[np.int64]") -> "Tensor":
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
-        found = losses(model, torch.from_numpy(rows))
-        if tuple(found.shape) != (len(rows),):
+        per_row = losses(model, torch.from_numpy(rows))
+        if tuple(per_row.shape) != (len(rows),):
             message = (
-                f"losses() returned shape {tuple(found.shape)} for {len(rows)} rows: it must return the loss of each"
+                f"losses() returned shape {tuple(per_row.shape)} for {len(rows)} rows: it must return the loss of each"
                 ' row, not their mean or sum, as with reduction="none"'
             )
             raise GangError(message)
-        return found.sum()
+        return per_row.sum()
 
 
 class Weighted(DataParallel):
@@ -166,14 +166,14 @@ class Exact(DataParallel):
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
         parts = np.array_split(rows, self._gang.workers_max)
-        found: list[list[Tensor | None]] = []
+        tensors: list[list[Tensor | None]] = []
         for number in range(self._gang.rank, len(parts), self._gang.workers):
             if len(parts[number]):
                 with torch.random.fork_rng(devices=_devices()):
                     torch.manual_seed(_seed(self._seed, minibatch, number))
-                    found.append(self._part(losses, parts[number]))
-        tops = self._largest(found)
-        sums = self._add(found, tops)
+                    tensors.append(self._part(losses, parts[number]))
+        tops = self._largest(tensors)
+        sums = self._add(tensors, tops)
         for parameter, top, total in zip(self._parameters, tops, sums, strict=False):
             parameter.grad = None if top < 0 else (total / len(rows)).view_as(parameter).to(parameter)
         return sums[-1].item() / len(rows)
@@ -187,26 +187,26 @@ class Exact(DataParallel):
             parameter.grad = None
         return [*gradients, loss.detach()]
 
-    def _largest(self, found: "list[list[Tensor | None]]") -> "list[float]":
+    def _largest(self, tensors: "list[list[Tensor | None]]") -> "list[float]":
         """Return the largest magnitude in each tensor over all parts on all workers; -1 where nobody has one."""
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
         count = len(self._parameters) + 1
-        magnitudes = [[-1.0 if tensor is None else tensor.abs().max().item() for tensor in part] for part in found]
+        magnitudes = [[-1.0 if tensor is None else tensor.abs().max().item() for tensor in part] for part in tensors]
         largest = torch.tensor([[-1.0] * count, *magnitudes], dtype=torch.float64).amax(dim=0)
         if self._gang.workers > 1:
             torch.distributed.all_reduce(largest, torch.distributed.ReduceOp.MAX)
         tops: list[float] = largest.tolist()
         return tops
 
-    def _add(self, found: "list[list[Tensor | None]]", tops: "list[float]") -> "list[Tensor]":
+    def _add(self, tensors: "list[list[Tensor | None]]", tops: "list[float]") -> "list[Tensor]":
         """Return the sum of each tensor over all parts on all workers, flat, in float64."""
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
         sizes = [parameter.numel() for parameter in self._parameters] + [1]
         device = self._parameters[0].device
         total = torch.zeros(sum(sizes), dtype=torch.float64, device=device)
-        for part in found:
+        for part in tensors:
             for place, tensor, top in zip(torch.split(total, sizes), part, tops, strict=True):
                 if tensor is not None:
                     place.add_(on_grid(tensor.flatten(), top, self._gang.workers_max))

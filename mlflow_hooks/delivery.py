@@ -305,13 +305,13 @@ def _created(server: TrackingServer, experiment: str, identity: Identity, *, fir
 
 def _experiment_id(server: TrackingServer, name: str) -> str:
     name = sendable(name)
-    found = server.experiment(name)
-    if found:
-        return found
+    experiment = server.experiment(name)
+    if experiment:
+        return experiment
     try:
         return server.create_experiment(name)
     except TrackingError as error:
-        found = server.experiment(name)
-        if error.code == EXISTS and found:  # another trial was first
-            return found
+        experiment = server.experiment(name)
+        if error.code == EXISTS and experiment:  # another trial was first
+            return experiment
         raise

@@ -43,15 +43,15 @@ class Holder:
     def _take(self) -> None:
         give_up = time.monotonic() + _PATIENCE_S
         while not self._locked():
-            found = self._told()
-            if found.get("attempt") == self._attempt:
-                self.other = int(found.get("pid", 0))
+            told = self._told()
+            if told.get("attempt") == self._attempt:
+                self.other = int(told.get("pid", 0))
                 return
             if time.monotonic() > give_up:
                 return  # an older attempt, which will see that it was replaced
             time.sleep(_LOOK_AGAIN_S)
-        found = self._told()
-        self.trained = found.get("attempt") == self._attempt and found.get("trained") is True
+        told = self._told()
+        self.trained = told.get("attempt") == self._attempt and told.get("trained") is True
         self._tell(trained=self.trained)
 
     def _locked(self) -> bool:
@@ -63,10 +63,10 @@ class Holder:
 
     def _told(self) -> dict[str, Any]:
         try:
-            found = json.loads(os.pread(self._handle, _MOST_BYTES, 0))
+            told = json.loads(os.pread(self._handle, _MOST_BYTES, 0))
         except ValueError:
             return {}
-        return found if isinstance(found, dict) else {}
+        return told if isinstance(told, dict) else {}
 
     def _tell(self, *, trained: bool) -> None:
         word = json.dumps({"attempt": self._attempt, "pid": os.getpid(), "trained": trained}).encode()

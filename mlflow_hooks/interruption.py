@@ -89,14 +89,14 @@ class Ownership:
     def _taken_since(self) -> bool:
         """Return whether the file has changed since we first looked, but for a claim of ours that a disk cut short."""
         try:
-            found = self._path.read_text()
+            now = self._path.read_text()
         except FileNotFoundError:
-            found = ""
+            now = ""
         except OSError:
             return False
         if self._before is None:
-            self._before = found
-        return found != self._before and not self._token.startswith(found)
+            self._before = now
+        return now != self._before and not self._token.startswith(now)
 
     def _is_there(self) -> bool:
         try:

@@ -145,11 +145,11 @@ class TrialCallback(_Callback):  # type: ignore[misc]  # which of two packages i
         epoch = trainer.current_epoch - 1
         if epoch == self._trial.next_step:
             # Metrics that this epoch did not log again are still the same objects.
-            found = trainer.callback_metrics
+            metrics = trainer.callback_metrics
             self._trial.log(
-                {key: value for key, value in found.items() if value is not self._logged.get(key)}, step=epoch
+                {key: value for key, value in metrics.items() if value is not self._logged.get(key)}, step=epoch
             )
-            self._logged = dict(found)
+            self._logged = dict(metrics)
             self._trial.finish_step(epoch)
 
 

@@ -46,10 +46,10 @@ def address_of(interface: str) -> str | None:
     """Return the IPv4 address of a network interface, None where it has none; see netdevice(7)."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
-            found = fcntl.ioctl(asking, _SIOCGIFADDR, struct.pack(_IFREQ, interface.encode()))
+            answer = fcntl.ioctl(asking, _SIOCGIFADDR, struct.pack(_IFREQ, interface.encode()))
         except OSError:
             return None
-    return socket.inet_ntoa(found[20:24])
+    return socket.inet_ntoa(answer[20:24])
 
 
 def _cpu_of(pid: int) -> float:

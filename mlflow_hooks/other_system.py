@@ -21,11 +21,11 @@ def start_time(pid: int) -> int | None:
     two processes that began before and after that may tell different times.
     """
     try:
-        one = _known.get(pid)
-        if one is None or not one.is_running():
+        process = _known.get(pid)
+        if process is None or not process.is_running():
             _known.pop(pid, None)
-            one = _known[pid] = psutil.Process(pid)
-        return round(one.create_time() * _PER_SECOND)
+            process = _known[pid] = psutil.Process(pid)
+        return round(process.create_time() * _PER_SECOND)
     except (psutil.Error, ValueError):
         return None
 
@@ -49,4 +49,4 @@ def waits_of(pid: int) -> Iterator[tuple[str, int]]:  # noqa: ARG001 - Linux nee
 def address_of(interface: str) -> str | None:
     """Return the IPv4 address of a network interface, None where it has none."""
     addresses = psutil.net_if_addrs().get(interface, [])
-    return next((one.address for one in addresses if one.family is socket.AF_INET), None)
+    return next((address.address for address in addresses if address.family is socket.AF_INET), None)

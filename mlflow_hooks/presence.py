@@ -68,8 +68,8 @@ class Announcement:
                 self._path.unlink(missing_ok=True)
 
     def _still_mine(self) -> bool:
-        found = _read(self._path)
-        return os.getpid() == self._me.pid and found is not None and found.attempt == self._me.attempt
+        written = _read(self._path)
+        return os.getpid() == self._me.pid and written is not None and written.attempt == self._me.attempt
 
     def _write(self, doing: str) -> None:
         if os.getpid() == self._me.pid:
@@ -80,7 +80,11 @@ class Announcement:
 def presences(folder: Path, attempt: str) -> list[Presence]:
     """Return what the processes of one attempt said of themselves, by rank; anybody may have written it."""
     said = [(rank, _read(folder / _name(rank))) for rank in range(_MOST_WORKERS)]
-    return [one for rank, one in said if one is not None and (one.attempt, one.rank) == (attempt, rank)]
+    return [
+        presence
+        for rank, presence in said
+        if presence is not None and (presence.attempt, presence.rank) == (attempt, rank)
+    ]
 
 
 def _name(rank: int) -> str:
@@ -90,12 +94,12 @@ def _name(rank: int) -> str:
 def _read(path: Path) -> Presence | None:
     try:
         with path.open("rb") as file:
-            found: Any = json.loads(file.read(_MOST_BYTES))
+            written: Any = json.loads(file.read(_MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(written, dict):
         return None
-    fields: list[Any] = [found.get(name) for name in Presence.__slots__]
+    fields: list[Any] = [written.get(name) for name in Presence.__slots__]
     if [type(field) for field in fields] != [str, int, int, int, str]:
         return None
     return Presence(*fields)

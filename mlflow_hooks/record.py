@@ -42,8 +42,8 @@ class Record:
         self._settle()
         self._journal = Journal(self._folder, owner.held)
         self.saving = Saving(Checkpoints(self._folder / "checkpoints"), owner, checkpoint_every_s)
-        found = self.saving.found
-        self._metrics = Metrics(self._journal, settings.objective, found.cpu_seconds if found else 0.0)
+        checkpoint = self.saving.checkpoint
+        self._metrics = Metrics(self._journal, settings.objective, checkpoint.cpu_seconds if checkpoint else 0.0)
         self._sender = Sender(self._folder, owner.held) if sends_itself() else None
 
     def _settle(self) -> None:

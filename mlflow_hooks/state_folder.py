@@ -119,9 +119,9 @@ def read_run(folder: Path) -> Run | None:
 
 def _read(path: Path, kind: type[_Kind]) -> _Kind | None:
     """Return what ``path`` holds, without the fields that only a newer version knows; None where that is too little."""
-    found = read_object(path)
+    written = read_object(path)
     try:
-        return kind(**{field.name: found[field.name] for field in fields(kind) if field.name in found})  # type: ignore[arg-type]  # each kind is a dataclass
+        return kind(**{field.name: written[field.name] for field in fields(kind) if field.name in written})  # type: ignore[arg-type]  # each kind is a dataclass
     except TypeError:
         return None
 
@@ -183,10 +183,10 @@ def disk_is_full(folder: Path) -> bool:
 def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in ``path``; empty where there is none or it is broken."""
     try:
-        found = json.loads(path.read_text())
+        written = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return written if isinstance(written, dict) else {}
 
 
 def sync(path: Path) -> None:

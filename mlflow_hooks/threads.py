@@ -87,8 +87,8 @@ class ThreadSearch:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "threads.json"
-        found = read_object(self._file).get("threads")
-        self.most: int | None = found if isinstance(found, int) and found > 0 else None
+        most = read_object(self._file).get("threads")
+        self.most: int | None = most if isinstance(most, int) and most > 0 else None
         self._over = self.most is not None
         self._tried: list[int] = []
         self._cost_s = math.inf
@@ -209,9 +209,9 @@ def _walk(root: Path, path: str, quota: Callable[[Path], float | None]) -> Itera
     for folder in folders:
         if folder != root and root not in folder.parents:
             return
-        found = quota(folder)
-        if found is not None:
-            yield found
+        cores = quota(folder)
+        if cores is not None:
+            yield cores
 
 
 def _quota_v2(folder: Path) -> float | None:

@@ -79,9 +79,9 @@ class TorchGroup:
         """Return the sums over all workers."""
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
-        found = torch.tensor(numbers, dtype=torch.float64)
-        torch.distributed.all_reduce(found)
-        sums: list[float] = found.tolist()
+        totals = torch.tensor(numbers, dtype=torch.float64)
+        torch.distributed.all_reduce(totals)
+        sums: list[float] = totals.tolist()
         return sums
 
     def blames_others(self, error: BaseException) -> bool:

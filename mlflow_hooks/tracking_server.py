@@ -151,13 +151,13 @@ class RestServer:
         """See ``TrackingServer``."""
         query = urllib.parse.urlencode({"experiment_name": name})
         try:
-            found = self._ask(f"experiments/get-by-name?{query}")
+            answer = self._ask(f"experiments/get-by-name?{query}")
         except TrackingError as error:
             if error.code == NOT_FOUND:
                 return None
             raise
         with _of_another_kind():
-            return _id(found["experiment"]["experiment_id"])
+            return _id(answer["experiment"]["experiment_id"])
 
     def create_experiment(self, name: str) -> str:
         """See ``TrackingServer``."""
@@ -168,9 +168,9 @@ class RestServer:
     def runs(self, experiment: str, wanted: str, most: int) -> list[str]:
         """See ``TrackingServer``."""
         question = {"experiment_ids": [experiment], "filter": wanted, "max_results": most}
-        found = self._ask("runs/search", {**question, "order_by": _OLDEST_FIRST})
+        answer = self._ask("runs/search", {**question, "order_by": _OLDEST_FIRST})
         with _of_another_kind():
-            runs = {_id(run["info"]["run_id"]): run.get("data", {}).get("metrics") for run in found.get("runs", [])}
+            runs = {_id(run["info"]["run_id"]): run.get("data", {}).get("metrics") for run in answer.get("runs", [])}
         return sorted(runs, key=lambda run: not runs[run])
 
     def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
@@ -186,9 +186,9 @@ class RestServer:
 
     def is_active(self, run: str) -> bool:
         """See ``TrackingServer``."""
-        found = self._ask(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
+        answer = self._ask(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
         with _of_another_kind():
-            return str(found["run"]["info"].get("lifecycle_stage", _ACTIVE)) == _ACTIVE
+            return str(answer["run"]["info"].get("lifecycle_stage", _ACTIVE)) == _ACTIVE
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""
@@ -220,11 +220,11 @@ class RestServer:
                 raise _refused(error) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise TrackingError(str(error)) from error
-        found = _object(text)
-        if found is None:
+        parsed = _object(text)
+        if parsed is None:
             message = f"{self._base}{path} did not answer with JSON"
             raise NotMlflowError(message)
-        return found
+        return parsed
 
 
 def _refused(error: urllib.error.HTTPError) -> TrackingError:
@@ -252,10 +252,10 @@ def _rest_s(asked: str) -> float:
 
 def _object(text: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def _id(told: object) -> str:
@@ -297,8 +297,8 @@ class LibraryServer:
     def experiment(self, name: str) -> str | None:
         """See ``TrackingServer``."""
         with _translated():
-            found = self._client.get_experiment_by_name(name)
-        return None if found is None else str(found.experiment_id)
+            experiment = self._client.get_experiment_by_name(name)
+        return None if experiment is None else str(experiment.experiment_id)
 
     def create_experiment(self, name: str) -> str:
         """See ``TrackingServer``."""
@@ -308,8 +308,8 @@ class LibraryServer:
     def runs(self, experiment: str, wanted: str, most: int) -> list[str]:
         """See ``TrackingServer``."""
         with _translated():
-            found = self._client.search_runs([experiment], wanted, max_results=most, order_by=list(_OLDEST_FIRST))
-        return [str(run.info.run_id) for run in sorted(found, key=lambda run: not run.data.metrics)]
+            runs = self._client.search_runs([experiment], wanted, max_results=most, order_by=list(_OLDEST_FIRST))
+        return [str(run.info.run_id) for run in sorted(runs, key=lambda run: not run.data.metrics)]
 
     def create_run(self, experiment: str, name: str, tags: Mapping[str, str]) -> str:
         """See ``TrackingServer``."""

@@ -56,9 +56,9 @@ class Values:
 
     def load(self, folder: Path) -> None:
         """Take back what ``save`` wrote. A name that is new to the checkpoint keeps its first value."""
-        found = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        saved = json.loads((folder / _FILE).read_text(encoding="utf-8"))
         values: dict[str, Any] = object.__getattribute__(self, "_values")
-        values.update({name: value for name, value in found.items() if name in values})
+        values.update({name: value for name, value in saved.items() if name in values})
 
 
 def plain(value: Any, where: str) -> Any:  # noqa: ANN401 - whatever the script tracks
@@ -71,15 +71,15 @@ def plain(value: Any, where: str) -> Any:  # noqa: ANN401 - whatever the script 
         return value
     if type(value) is list:
         # The same list, so that the script may go on changing it.
-        for number, one in enumerate(value):
-            value[number] = plain(one, f"{where}[{number}]")
+        for number, item in enumerate(value):
+            value[number] = plain(item, f"{where}[{number}]")
         return value
     if type(value) is dict:
-        for key, one in value.items():
+        for key, item in value.items():
             if type(key) is not str:
                 message = f"the tracked value {where} has the key {key!r:.{_MOST_SHOWN}}: keys must be text"
                 raise TypeError(message)
-            value[key] = plain(one, f"{where}[{key!r}]")
+            value[key] = plain(item, f"{where}[{key!r}]")
         return value
     if "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].generic):
         return plain(value.item(), where)

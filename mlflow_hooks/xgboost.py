@@ -100,8 +100,8 @@ class TrialCallback(TrainingCallback):  # type: ignore[misc]  # mypy does not fo
     ) -> bool:
         """Log the round, and save or leave if it is time to."""
         self._state.booster = model
-        found = {f"{data}-{name}": values[-1] for data, log in evals_log.items() for name, values in log.items()}
-        self._trial.log(found, step=self.first + epoch)
+        metrics = {f"{data}-{name}": values[-1] for data, log in evals_log.items() for name, values in log.items()}
+        self._trial.log(metrics, step=self.first + epoch)
         self._trial.finish_step(self.first + epoch)
         return False
 

@@ -311,8 +311,8 @@ def first_nodes(campaign: Campaign) -> Mapping[str, str]:
     written = campaign.annotations.get(labels.ANNOTATION_FIRST_NODES)
     if not written:
         return {}
-    found = trial_lists.read(written, most_read_of(labels.ANNOTATION_FIRST_NODES))
-    if not found:
+    nodes = trial_lists.read(written, most_read_of(labels.ANNOTATION_FIRST_NODES))
+    if not nodes:
         about = fields(namespace=campaign.namespace, workflow=campaign.workflow)
         _LOG.warning("annotation %s is no JSON object of node names", labels.ANNOTATION_FIRST_NODES, extra=about)
-    return found
+    return nodes

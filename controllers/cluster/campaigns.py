@@ -117,9 +117,9 @@ class Campaigns:
         self._closing: dict[tuple[str, str], threading.Thread] = {}
         self._turn: dict[str, int] = {}
 
-    def reconcile(self, found: Sequence[Campaign]) -> None:
+    def reconcile(self, campaigns: Sequence[Campaign]) -> None:
         """Note which campaigns there are."""
-        there = {(campaign.uid, campaign.policy): campaign for campaign in found}
+        there = {(campaign.uid, campaign.policy): campaign for campaign in campaigns}
         for key in [key for key in self._slots if key not in there]:
             slot = self._slots.pop(key)
             if slot.run is not None:

@@ -109,15 +109,15 @@ class Election:
 
     def round(self) -> Round:
         """Look at the lease once, and take or renew it if it is free or ours."""
-        found = yield Read()
-        self._notice(found)
+        lease = yield Read()
+        self._notice(lease)
         free = self._holder in {"", self.identity}
         if not free and self._clock() < self._changed_at + self._duration:
             return
-        claim = self._claim(found)
+        claim = self._claim(lease)
         # The time before the write was sent: another candidate may see it as early as then.
         began = self._clock()
-        written = yield (Create(claim) if found is None else Replace(claim))
+        written = yield (Create(claim) if lease is None else Replace(claim))
         if written is not None:
             self._notice(written)
             self._leads_until = began + self.timing.deadline
@@ -125,15 +125,15 @@ class Election:
     def hand_back(self) -> Round:
         """Stop leading and let another lead at once. Run it only once nothing is being done any more."""
         self._leads_until = -math.inf
-        found = yield Read()
-        if found is not None and found.holder == self.identity:
-            yield Replace(Lease("", found.duration, found.transitions, found.version))
+        lease = yield Read()
+        if lease is not None and lease.holder == self.identity:
+            yield Replace(Lease("", lease.duration, lease.transitions, lease.version))
 
-    def _claim(self, found: Lease | None) -> Lease:
-        if found is None:
+    def _claim(self, lease: Lease | None) -> Lease:
+        if lease is None:
             return Lease(self.identity, self.timing.duration)
-        changes_hands = found.holder != self.identity
-        return Lease(self.identity, self.timing.duration, found.transitions + changes_hands, found.version)
+        changes_hands = lease.holder != self.identity
+        return Lease(self.identity, self.timing.duration, lease.transitions + changes_hands, lease.version)
 
     def _notice(self, lease: Lease | None) -> None:
         version = "" if lease is None else lease.version

@@ -148,14 +148,14 @@ class KubernetesLease:
         except (NotFoundError, ConflictError):
             return None
 
-    def _read(self, found: Json) -> Lease:
-        holder = text(found, "spec", "holderIdentity")
-        self._held = (holder, at(found, "spec", "acquireTime"))
+    def _read(self, lease: Json) -> Lease:
+        holder = text(lease, "spec", "holderIdentity")
+        self._held = (holder, at(lease, "spec", "acquireTime"))
         return Lease(
             holder=holder,
-            duration=min(_MOST_DURATION_S, max(1, whole(found, "spec", "leaseDurationSeconds") or 1)),
-            transitions=whole(found, "spec", "leaseTransitions") or 0,
-            version=text(found, "metadata", "resourceVersion"),
+            duration=min(_MOST_DURATION_S, max(1, whole(lease, "spec", "leaseDurationSeconds") or 1)),
+            transitions=whole(lease, "spec", "leaseTransitions") or 0,
+            version=text(lease, "metadata", "resourceVersion"),
         )
 
     def _body(self, lease: Lease) -> Json:

@@ -58,7 +58,7 @@ class TextLines(logging.Formatter):
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         # Pods and workflows are named in it, and their words could steer a terminal.
-        return without_secrets(_CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", line))
+        return without_secrets(_CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", line))
 
 
 def without_secrets(text: str) -> str:
@@ -76,5 +76,5 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = getattr(record, "fields", {})
-    return found
+    given: Mapping[str, Any] = getattr(record, "fields", {})
+    return given

@@ -55,7 +55,7 @@ class Leading(Protocol):
 class AllCampaigns(Protocol):
     """What drives the campaigns."""
 
-    def reconcile(self, found: Sequence[Campaign]) -> None:
+    def reconcile(self, campaigns: Sequence[Campaign]) -> None:
         """Note which campaigns there are."""
         ...
 

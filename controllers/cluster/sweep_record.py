@@ -247,8 +247,8 @@ class SweepRecord:
     def _settle(self, sweep: str, run: SweepRun, result: RunResult, objectives: Mapping[TrialId, str]) -> None:
         """Leave each trial of a sweep with one run, which has ended."""
         uid = sweep.rpartition(".")[0]
-        ended = {f"{uid}.{one.id}": one.succeeded for one in result.trials}
-        params = {f"{uid}.{one.id}": one.params for one in result.trials if one.attempts}
+        ended = {f"{uid}.{trial.id}": trial.succeeded for trial in result.trials}
+        params = {f"{uid}.{trial.id}": trial.params for trial in result.trials if trial.attempts}
         trials = {trial: params[trial] for trial in params if trial.rpartition(".")[0] == sweep}
         settle_trials(self._client, run, self.where.experiments(), trials, ended, objectives)
         end_runs_left_open(self._client, run, ended)

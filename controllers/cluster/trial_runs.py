@@ -62,10 +62,10 @@ class CampaignTrialRuns:
         """
         if not _SAFE.fullmatch(trial):
             return ""
-        found = (self._known().get(TrialId(trial)) or self._made.get(trial)) if may_make else None
-        if found is None and time.monotonic() >= self._away_until:
-            found = self._ask(trial, params, may_make=may_make)
-        return found if found and len(found) <= _LONGEST_RUN and _SAFE.fullmatch(found) else ""
+        run = (self._known().get(TrialId(trial)) or self._made.get(trial)) if may_make else None
+        if run is None and time.monotonic() >= self._away_until:
+            run = self._ask(trial, params, may_make=may_make)
+        return run if run and len(run) <= _LONGEST_RUN and _SAFE.fullmatch(run) else ""
 
     def _ask(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str | None:
         parent = self._parent_of(trial.rpartition(".")[0])

@@ -91,12 +91,12 @@ class Stop:
     why: str
 
 
-def why_no_gang(action: Migrate | Place, trial: Trial) -> str:
-    """Return why ``trial`` cannot have as many workers as ``action`` has nodes; empty where it can."""
+def why_no_gang(action: Migrate | Place, trial: Trial) -> str | None:
+    """Return why ``trial`` cannot have as many workers as ``action`` has nodes; None where it can."""
     least, most, asked = trial.min_workers, max(trial.max_workers, trial.workers), len(action.nodes)
     if asked and not least <= asked <= most:
         return f"{asked} workers are asked for, and it has from {least} to {most}"
-    return ""
+    return None
 
 
 Action = Resize | Migrate | Place | Suspend | Stop

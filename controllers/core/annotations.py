@@ -100,12 +100,12 @@ def of_trial(name: str, sweep: str, number: str) -> str:
     return f"{of_sweep(name, sweep)}{number}"
 
 
-def why_unnameable(sweep: str, number: str) -> str:
-    """Return why Kubernetes takes no annotations about a trial, empty where it does."""
+def why_unnameable(sweep: str, number: str) -> str | None:
+    """Return why Kubernetes takes no annotations about a trial, None where it does."""
     longest = of_trial(ANNOTATION_TRIES, sweep, number).partition("/")[2]
     over = len(longest) - _LONGEST_NAME
     if over <= 0:
-        return ""
+        return None
     return (
         f"trial {sweep}.{number} would have an annotation {longest!r} of {len(longest)} characters, and Kubernetes "
         f"takes {_LONGEST_NAME}: make the name of the sweep {over} shorter"

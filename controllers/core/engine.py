@@ -119,7 +119,9 @@ class Engine(Generic[S]):
         unended = self._sight.unended
         asks = self._requests.asked() if self._requests is not None else {}
         # Most sweeps are left alone: thousands of trials are not asked for their names then.
-        asked = {one.id: asks[name] for one in unended if (name := self._world.short(one.id)) in asks} if asks else {}
+        asked = (
+            {trial.id: asks[name] for trial in unended if (name := self._world.short(trial.id)) in asks} if asks else {}
+        )
         nodes = self._world.nodes()
         self._supply = supply_after(now, unended, nodes, self._supply)
         return Snapshot.in_order(now, trials, unended, with_supply(nodes, self._supply), asked)
@@ -156,8 +158,8 @@ class Engine(Generic[S]):
         for log in self._logs:
             log.acted(now, proposal.action, proposal.reason, outcome)
 
-    def _changed_since(self, action: Action, seen: Mapping[TrialId, Trial]) -> str:
-        """Return what has changed since the policy looked and speaks against ``action``; empty if it still fits."""
+    def _changed_since(self, action: Action, seen: Mapping[TrialId, Trial]) -> str | None:
+        """Return what has changed since the policy looked and speaks against ``action``; None if it still fits."""
         before, after = seen.get(action.trial), self._world.trial(action.trial)
         if before is None or after is None:
             return "the trial is gone"
@@ -169,7 +171,7 @@ class Engine(Generic[S]):
                 unready = [name for name, place in places.items() if place is None or not place.ready]
                 return f"node {unready[0]} is not ready" if unready else why_no_gang(action, after)
             case Resize() | Suspend() | Stop():
-                return ""
+                return None
             case _:
                 assert_never(action)
 

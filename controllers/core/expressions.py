@@ -146,7 +146,7 @@ def without_argo(patch: str) -> str:
 def retries_without_argo(expression: str) -> str:
     """Return a trial's retry expression for a place where no annotation says how often it is tried."""
     for pattern in (_LEAVES, _LOSSES, _TRIED):
-        expression = pattern.sub(lambda found: f"asInt(retries) < {sum(map(int, found.groups()))}", expression)
+        expression = pattern.sub(lambda match: f"asInt(retries) < {sum(map(int, match.groups()))}", expression)
     return expression
 
 

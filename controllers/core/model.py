@@ -339,8 +339,8 @@ class Snapshot:
         """
         if work_out not in self._worked_out:
             self._worked_out[work_out] = work_out(self)
-        found: T = self._worked_out[work_out]
-        return found
+        result: T = self._worked_out[work_out]
+        return result
 
     def on(self, node: NodeName) -> tuple[Trial, ...]:
         """Return the live trials with a worker on ``node``."""

@@ -171,6 +171,6 @@ def _meant(objective: str, names: Sequence[str]) -> str:
 @lru_cache(maxsize=4096)
 def _likeness(name: str, objective: str) -> float:
     """Return how alike two names are, whatever their case: up to 1, and above that where one holds the other."""
-    one, other = name.casefold(), objective.casefold()
-    held = one in other or other in one
-    return held + SequenceMatcher(None, one, other, autojunk=False).ratio()
+    folded, other = name.casefold(), objective.casefold()
+    held = folded in other or other in folded
+    return held + SequenceMatcher(None, folded, other, autojunk=False).ratio()

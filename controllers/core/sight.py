@@ -63,12 +63,12 @@ class Sight:
         """Return the trials whose sample is not that of the last look."""
         names, newest, known = list(samples), list(samples.values()), len(self._sampled)
         if names[:known] == self._sampled:
-            found = [*compress(names, map(is_not, newest, self._samples)), *names[known:]]
+            new = [*compress(names, map(is_not, newest, self._samples)), *names[known:]]
         else:  # a source may tell in any order, and of some trials only
             before = dict(zip(self._sampled, self._samples, strict=True))
-            found = [name for name, sample in samples.items() if before.get(name) is not sample]
+            new = [name for name, sample in samples.items() if before.get(name) is not sample]
         self._sampled, self._samples = names, newest
-        return found
+        return new
 
     def _inform(self, trial: Trial, sample: Sample | None) -> None:
         shown, read = self._last.get(trial.id, (None, None))

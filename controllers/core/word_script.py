@@ -16,7 +16,7 @@ _PRINT: Final = 'printf \'%s\\0\' "$0" "$@"'
 
 def words_by_value(variable: str, words: Mapping[str, Sequence[str]]) -> str:
     """Return the line that adds the words for the value of ``variable``; none for a value that has none."""
-    cases = [f'{shlex.quote(value)}) set -- "$@" {shlex.join(found)} ;;' for value, found in words.items() if found]
+    cases = [f'{shlex.quote(value)}) set -- "$@" {shlex.join(given)} ;;' for value, given in words.items() if given]
     return f'case "${variable}" in {" ".join(cases)} esac'
 
 

@@ -155,11 +155,11 @@ class _Simulation:
     def _arrive(self, number: int, index: int, now: float) -> None:
         job = self._model.jobs[number]
         if index == _ANYWHERE:
-            found = self._roomiest(job)
-            if found is None:
+            roomiest = self._roomiest(job)
+            if roomiest is None:
                 self._waiting.setdefault((job.cpu, job.memory, job.devices), deque()).append(number)
                 return
-            index = found
+            index = roomiest
             self._request(index, job)
         else:
             self._nodes[index].coming -= self._most(number, index)
@@ -181,19 +181,19 @@ class _Simulation:
         if (job.cpu, job.memory, job.devices) in self._waiting:
             return None  # room that was freed since has been offered to those that wait already
         passed: list[tuple[float, float, int]] = []
-        found: int | None = None
-        while self._roomy and found is None:
+        roomiest: int | None = None
+        while self._roomy and roomiest is None:
             entry = heapq.heappop(self._roomy)
             node = self._nodes[entry[2]]
             if -entry[0] != node.cpu / node.size:
                 continue  # it has changed, and has a newer entry
             if node.fits(job):
-                found = entry[2]
+                roomiest = entry[2]
             else:
                 passed.append(entry)
         for entry in passed:
             heapq.heappush(self._roomy, entry)
-        return found
+        return roomiest
 
     def _change(self, index: int, now: float) -> None:
         """Let the jobs of a node that are done end, and others take their place."""
@@ -234,19 +234,19 @@ class _Simulation:
         while node.most + node.coming < (1 - IDLE) * node.cores:
             looked = range(self._looked_at, self._looked_at + min(LOOKED_AT, len(nodes)))
             self._looked_at = looked.stop % len(nodes)
-            found: tuple[float, int, _Member] | None = None
+            fullest: tuple[float, int, _Member] | None = None
             for other in (nodes[number % len(nodes)] for number in looked):
                 if other is node or other.most <= min(other.cores, node.cores):
                     continue
                 there = other.load / other.cores
-                if found is None or there > found[0]:
+                if fullest is None or there > fullest[0]:
                     jobs = self._model.jobs
                     movable = [m for m in other.members if self._moves[m.number] and node.fits(jobs[m.number])]
                     if movable:
-                        found = there, nodes.index(other), max(movable, key=lambda member: member.left)
-            if found is None:
+                        fullest = there, nodes.index(other), max(movable, key=lambda member: member.left)
+            if fullest is None:
                 return
-            there, source, member = found
+            there, source, member = fullest
             here = member.left / speed_with_waiting(self._most(member.number, index) ** self._model.power, member.wait)
             if here + 2 * move_s > max(there, member.left / member.fastest):
                 return

@@ -69,17 +69,17 @@ class Forecaster:
         try:
             self._measured = measure_sweep(snapshot, self._measured)
             self._supplies = supplies_after(snapshot, self._supplies)
-            found = self._found(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None
+            newest = self._forecast(snapshot) if snapshot.now >= self._forecast_at or not snapshot.unended else None
         except Exception:  # noqa: BLE001 - whatever reports hold, the sweep is steered on
             if not self._failed:
                 _LOG.exception("no forecast of this sweep")
             self._failed = True
             return
-        if found is not None:
+        if newest is not None:
             for tell in self._told:
-                tell(found)
+                tell(newest)
 
-    def _found(self, snapshot: Snapshot) -> Forecast:
+    def _forecast(self, snapshot: Snapshot) -> Forecast:
         self._forecast_at = snapshot.now + FORECAST_S
         to_come = self._to_come()
         trials = len(snapshot.unended) + len(to_come)
@@ -91,9 +91,9 @@ class Forecaster:
 
     def _leaving_s(self, snapshot: Snapshot) -> float:
         """Return the seconds from a trial's last report to its end, on the median; on Argo it is ten or more."""
-        found = [
+        seconds = [
             self._ended_at[trial.id] - trial.progress.at
             for trial in snapshot.trials
             if trial.id in self._ended_at and trial.progress is not None
         ]
-        return min(MOST_LEAVING_S, max(0.0, statistics.median(found))) if found else 0.0
+        return min(MOST_LEAVING_S, max(0.0, statistics.median(seconds))) if seconds else 0.0

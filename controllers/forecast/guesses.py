@@ -138,13 +138,13 @@ class LengthGuesses:
     def drawn(self, name: str) -> list[tuple[float, float]]:
         """Return a length that some other trial has, and that length with its uncertainty; for each draw."""
         draws = len(self._common)
-        found: list[tuple[float, float]] = []
+        lengths: list[tuple[float, float]] = []
         for draw, (chance, score) in enumerate(zip(uniform(name, draws), normal(f"{name} own", draws), strict=True)):
             seen, beyond = self._deck.drawn(0.0, chance, open_ended=True)
             if beyond is not None:
                 seen *= math.pow(1 - beyond, -self._apart)
-            found.append((seen, seen * self._common[draw] * math.exp(self._own * score)))
-        return found
+            lengths.append((seen, seen * self._common[draw] * math.exp(self._own * score)))
+        return lengths
 
 
 class LengthsBeyond:
@@ -176,7 +176,7 @@ class LengthsBeyond:
                 laws.append((mean, spread))
                 likely.append(prior - known + beyond)
         most = max(likely)
-        cumulated = list(accumulate(math.exp(one - most) for one in likely))
+        cumulated = list(accumulate(math.exp(value - most) for value in likely))
         self._laws = [
             laws[min(bisect_left(cumulated, chance * cumulated[-1]), len(laws) - 1)]
             for chance in uniform("length", draws)
@@ -184,14 +184,14 @@ class LengthsBeyond:
 
     def drawn(self, name: str, done: float) -> list[float]:
         """Return the length of a trial that has done ``done``, for each draw."""
-        log, found = math.log(done), []
+        log, lengths = math.log(done), []
         for (mean, spread), chance in zip(self._laws, uniform(name, len(self._laws)), strict=True):
             score = (log - mean) / spread
             below = _NORMAL.cdf(score)
             at = below + (1 - below) * chance
             score = _NORMAL.inv_cdf(at) if at < 1 - TINY else score - math.log(1 - chance) / max(1.0, score)
-            found.append(max(done, math.exp(min(mean + spread * score, MOST_LOG))))
-        return found
+            lengths.append(max(done, math.exp(min(mean + spread * score, MOST_LOG))))
+        return lengths
 
 
 def _thin(bounds: Sequence[float]) -> list[tuple[float, float]]:
@@ -247,8 +247,8 @@ class Mosts:
     """
 
     def __init__(self, known: Iterable[Like], largest: float, draws: int) -> None:
-        self._known = sorted(known, key=lambda one: one.total)
-        self._totals = [one.total for one in self._known]
+        self._known = sorted(known, key=lambda like: like.total)
+        self._totals = [like.total for like in self._known]
         self._largest = largest
         # The same for all trials in a draw: the trials of a sweep are mostly of one kind.
         self._beyond = [max(0.0, (chance - UNBOUND) / (1 - UNBOUND)) for chance in uniform("beyond", draws)]
@@ -261,7 +261,7 @@ class Mosts:
             totals: Its length in each draw.
             used: The most that it was seen to use.
         """
-        found: list[float] = []
+        mosts: list[float] = []
         deck, total = Deck([]), math.nan
         for draw, chance in enumerate(uniform(f"{name} most", len(totals))):
             if totals[draw] != total:
@@ -270,14 +270,14 @@ class Mosts:
             most, beyond = deck.drawn(max(MORE * used, LEAST_CORES), chance)
             if beyond is not None:
                 most = self._more_than(max(used, most if most > MORE * used else 0.0), self._beyond[draw])
-            found.append(most)
-        return found
+            mosts.append(most)
+        return mosts
 
     def _near(self, total: float, used: float) -> Deck:
         at = bisect_left(self._totals, total)
         if used <= LEAST_CORES and at < len(self._known) and self._totals[at] == total and self._known[at].most[1]:
             return Deck([self._known[at].most])  # a length that was drawn brings the cores of its trial
-        return Deck(one.most for one in self._known[max(0, at - LIKE) : at + LIKE])
+        return Deck(like.most for like in self._known[max(0, at - LIKE) : at + LIKE])
 
     def _more_than(self, used: float, beyond: float) -> float:
         if used <= LEAST_CORES or used >= self._largest:

@@ -152,14 +152,16 @@ def known_sweep(
         number, at = None if node is None else numbers.get(node), move_s if trial.phase is Phase.MOVING else 0.0
         cpu, memory, devices = _asked(trial)
         job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves), devices)
-        one = _with_work(trial, job, memo, common)
-        if one.left is not None and memo.steps_total is not None:
-            totals.append(Whole(min(HUGE, max(1.0, memo.steps_total)), one.done + one.left, one.waits))
+        known_job = _with_work(trial, job, memo, common)
+        if known_job.left is not None and memo.steps_total is not None:
+            totals.append(
+                Whole(min(HUGE, max(1.0, memo.steps_total)), known_job.done + known_job.left, known_job.waits)
+            )
         elif told and guesses[trial.id].source is EstimateSource.PARAMETERS:
             guess = guesses[trial.id]
-            one = replace(one, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
+            known_job = replace(known_job, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
         elastic = trial.min_workers < trial.max_workers
-        jobs.append(replace(one, others=max(0, together[trial.node] - 1), elastic=elastic))
+        jobs.append(replace(known_job, others=max(0, together[trial.node] - 1), elastic=elastic))
     submitted = {trial.id for trial in snapshot.trials}
     for coming in sorted(to_come, key=lambda coming: (coming.at, coming.id)):
         if coming.id not in submitted:
@@ -211,7 +213,7 @@ def _made(trial: Trial) -> float | None:
 
 def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -> float:
     """Return in how many seconds a policy will see that no more trials come (``ahead.planning.still_arriving``)."""
-    coming = (now + (one.job.at or 0.0) for one in jobs if one.job.node is None)
+    coming = (now + (known_job.job.at or 0.0) for known_job in jobs if known_job.job.node is None)
     newest = sorted({*submitted, *coming})[-16:]
     if len(newest) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are
         return 0.0
@@ -219,12 +221,14 @@ def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -
 
 
 def _ended(trials: Iterable[EndedTrial], power: float) -> Iterator[Whole]:
-    for one in trials:
-        step = one.cost * math.pow(max(one.cores, LEAST_CORES), power - 1)
-        work = min(HUGE, step * one.steps)
+    for trial in trials:
+        step = trial.cost * math.pow(max(trial.cores, LEAST_CORES), power - 1)
+        work = min(HUGE, step * trial.steps)
         if work > 0:
-            could = one.cores / one.busy if one.busy else ONE_CORE
-            yield Whole(one.steps, work, waits_of(one.busy, step, one.cost, one.cores, min(ONE_CORE, could) ** power))
+            could = trial.cores / trial.busy if trial.busy else ONE_CORE
+            yield Whole(
+                trial.steps, work, waits_of(trial.busy, step, trial.cost, trial.cores, min(ONE_CORE, could) ** power)
+            )
 
 
 def _node_of(trial: Trial) -> NodeName | None:
@@ -306,9 +310,9 @@ def _lag(memo: MeasuredTrial) -> float:
 
 def _startup(measured: SweepMeasurements) -> float:
     """Return the core seconds that trials use before their first step (imports, data), on the median."""
-    found = [
+    seconds = [
         memo.newest.core_seconds - memo.cost * memo.newest.step
         for memo in measured.trials.values()
         if memo.cost is not None and memo.newest is not None and memo.attempt == 1
     ]
-    return min(HUGE, max(0.0, statistics.median(found))) if found else 0.0
+    return min(HUGE, max(0.0, statistics.median(seconds))) if seconds else 0.0

@@ -119,9 +119,9 @@ def forecast(
     if steering.shortest_first:
         known = replace(known, jobs=sorted(known.jobs, key=_shortest_first))
     if steering.scales_gangs:
-        known = replace(known, jobs=[_of_other_sizes(one) for one in known.jobs])
+        known = replace(known, jobs=[_of_other_sizes(trial) for trial in known.jobs])
     model = FluidModel(
-        [one.job for one in known.jobs],
+        [trial.job for trial in known.jobs],
         known.rooms,
         known.power,
         steering.shortest_first,
@@ -129,22 +129,24 @@ def forecast(
         known.move_s,
     )
     takers = [node for node in snapshot.nodes if node.ready and node.supplied > 0]
-    found = [ends(model, course) for course in _courses(known, steering.spread, takers, supplies)]
-    if not found:
+    drawn_ends = [ends(model, course) for course in _courses(known, steering.spread, takers, supplies)]
+    if not drawn_ends:
         return Forecast(now)
     sweeps: dict[str, list[int]] = {}
-    for place, one in enumerate(known.jobs):
-        sweeps.setdefault(one.name.rpartition(".")[0], []).append(place)
+    for place, trial in enumerate(known.jobs):
+        sweeps.setdefault(trial.name.rpartition(".")[0], []).append(place)
     spread, submitted = steering.spread, {trial.id for trial in snapshot.unended}
 
     def told(name: str, places: Sequence[int], part: float) -> EndRange | None:
         coming = max(_comes_at(known.jobs[place].job) for place in places) + leaving_s
-        left = [max([of_draw[place] for place in places]) + leaving_s for of_draw in found]
+        left = [max([of_draw[place] for place in places]) + leaving_s for of_draw in drawn_ends]
         return _range(name, left, part, now, coming)
 
     of_sweeps = {sweep: told(sweep, own, spread.end) for sweep, own in sweeps.items()}
     of_trials = {
-        one.name: told(one.name, [place], spread.trial) for place, one in enumerate(known.jobs) if one.name in submitted
+        trial.name: told(trial.name, [place], spread.trial)
+        for place, trial in enumerate(known.jobs)
+        if trial.name in submitted
     }
     return Forecast(
         now,
@@ -154,13 +156,13 @@ def forecast(
     )
 
 
-def _shortest_first(one: KnownJob) -> float:
+def _shortest_first(trial: KnownJob) -> float:
     """Return by what trials that wait begin (``ahead.order``), as far as it is known how long they are."""
-    return one.left if one.job.node is None and one.left is not None else 0.0
+    return trial.left if trial.job.node is None and trial.left is not None else 0.0
 
 
-def _of_other_sizes(one: KnownJob) -> KnownJob:
-    return replace(one, error=math.hypot(one.error, OTHER_SIZES)) if one.elastic else one
+def _of_other_sizes(trial: KnownJob) -> KnownJob:
+    return replace(trial, error=math.hypot(trial.error, OTHER_SIZES)) if trial.elastic else trial
 
 
 def _comes_at(job: Job) -> float:
@@ -187,21 +189,21 @@ class _Works:
     def __init__(self, known: KnownSweep, draws: int) -> None:
         steps, works = [whole.steps for whole in known.totals], [whole.work for whole in known.totals]
         self._in_steps = _spread(steps) <= _spread(works)
-        begun = [one for one in known.jobs if one.left is None and one.step > 0]
-        done = [one.done / self._unit(one) for one in begun]
+        begun = [trial for trial in known.jobs if trial.left is None and trial.step > 0]
+        done = [trial.done / self._unit(trial) for trial in begun]
         self._begun = LengthsBeyond(steps if self._in_steps else works, done, draws)
-        expected = [statistics.median(total for _, total in self.drawn(one)) for one in begun]
+        expected = [statistics.median(total for _, total in self.drawn(trial)) for trial in begun]
         self._others = LengthGuesses([*works, *expected], draws)
 
-    def _unit(self, one: KnownJob) -> float:
-        return one.step if self._in_steps else 1.0
+    def _unit(self, trial: KnownJob) -> float:
+        return trial.step if self._in_steps else 1.0
 
-    def drawn(self, one: KnownJob) -> list[tuple[float, float]]:
+    def drawn(self, trial: KnownJob) -> list[tuple[float, float]]:
         """Return, for each draw, a work in all as other trials have it, and that work with its uncertainty."""
-        if one.step <= 0:
-            return self._others.drawn(one.name)
-        unit = self._unit(one)
-        return [(total * unit, total * unit) for total in self._begun.drawn(one.name, one.done / unit)]
+        if trial.step <= 0:
+            return self._others.drawn(trial.name)
+        unit = self._unit(trial)
+        return [(total * unit, total * unit) for total in self._begun.drawn(trial.name, trial.done / unit)]
 
 
 class _Paces:
@@ -214,21 +216,21 @@ class _Paces:
     def __init__(self, known: KnownSweep, draws: int) -> None:
         self._draws = draws
         self._chances = uniform("waits", draws)
-        self._known = sorted(((whole.work, whole.waits) for whole in known.totals), key=lambda one: one[0])
+        self._known = sorted(((whole.work, whole.waits) for whole in known.totals), key=lambda pair: pair[0])
         self._works = [work for work, _ in self._known]
-        self.any = any(waits.chance for _, waits in self._known) or any(one.waits.chance for one in known.jobs)
+        self.any = any(waits.chance for _, waits in self._known) or any(trial.waits.chance for trial in known.jobs)
 
-    def drawn(self, one: KnownJob, seen: Sequence[float]) -> list[float | None]:
+    def drawn(self, trial: KnownJob, seen: Sequence[float]) -> list[float | None]:
         """Return, for each draw, the seconds that it waits in each second of work; None where it computes.
 
         Args:
-            one: The trial.
+            trial: It, as it is known by now.
             seen: Its length in each draw.
         """
         if not self.any:
             return [None] * self._draws
-        own = one.left is not None or one.step > 0
-        each = [one.waits if own else self._like(total) for total in seen]
+        own = trial.left is not None or trial.step > 0
+        each = [trial.waits if own else self._like(total) for total in seen]
         drawn = zip(each, self._chances, strict=True)
         return [waits.seconds if chance < waits.chance else None for waits, chance in drawn]
 
@@ -250,42 +252,44 @@ def _courses(known: KnownSweep, spread: Spread, nodes: Sequence[Node], supplies:
         return []
     unknown = _Works(known, draws)
     like = [
-        Like(one.done + one.left, (one.used, False) if one.most is None else (one.most, True))
-        for one in jobs
-        if one.left is not None and (one.most is not None or one.used > 0)
+        Like(trial.done + trial.left, (trial.used, False) if trial.most is None else (trial.most, True))
+        for trial in jobs
+        if trial.left is not None and (trial.most is not None or trial.used > 0)
     ]
     mosts = Mosts(like, max(room.cores for room in rooms), draws)
     paces = _Paces(known, draws)
-    stops = Stops(known.parts, [one.made for one in jobs if one.left is not None])
+    stops = Stops(known.parts, [trial.made for trial in jobs if trial.left is not None])
     contention = [known.contention + DOUBT_OF_CONTENTION * chance**2 for chance in uniform("contention", draws)]
     given = [math.pow(known.given, chance) for chance in uniform("given", draws)]
     common = [math.sqrt(COMMON) * score for score in normal("cost", draws)]
     rows: list[_Row] = []
-    for one in jobs:
-        own = (math.sqrt(1 - COMMON) * score for score in normal(f"{one.name} cost", draws))
+    for trial in jobs:
+        own = (math.sqrt(1 - COMMON) * score for score in normal(f"{trial.name} cost", draws))
         errors = [sum(both) for both in zip(common, own, strict=True)]
-        if one.left is None:
-            drawn = unknown.drawn(one)
+        if trial.left is None:
+            drawn = unknown.drawn(trial)
             seen = [total for total, _ in drawn]
-            rests = [max(total - one.done, LEAST * total) + one.startup for _, total in drawn]
-            works = [rest * math.exp(one.error * error) for rest, error in zip(rests, errors, strict=True)]
+            rests = [max(total - trial.done, LEAST * total) + trial.startup for _, total in drawn]
+            works = [rest * math.exp(trial.error * error) for rest, error in zip(rests, errors, strict=True)]
         else:
-            seen = [one.done + one.left] * draws
-            rest = stops.left(one.name, one.made, draws)
-            works = [one.left * part * math.exp(one.error * error) for part, error in zip(rest, errors, strict=True)]
+            seen = [trial.done + trial.left] * draws
+            rest = stops.left(trial.name, trial.made, draws)
+            works = [
+                trial.left * part * math.exp(trial.error * error) for part, error in zip(rest, errors, strict=True)
+            ]
         # What steps cost was measured beside others, which the model slows down by itself.
-        works = [work / (1 + of_draw * one.others) for work, of_draw in zip(works, contention, strict=True)]
-        most = mosts.drawn(one.name, seen, one.used) if one.most is None else [one.most] * draws
-        waits = paces.drawn(one, seen)
+        works = [work / (1 + of_draw * trial.others) for work, of_draw in zip(works, contention, strict=True)]
+        most = mosts.drawn(trial.name, seen, trial.used) if trial.most is None else [trial.most] * draws
+        waits = paces.drawn(trial, seen)
         for draw, wait in enumerate(waits):
             if wait is None:
                 works[draw] /= given[draw]
                 continue
             most[draw] = min(most[draw], ONE_CORE)
-            if one.left is None and one.step <= 0:  # it does not wait before it trains
-                begins = (known.start_s or one.startup) / (wait + 1 / most[draw] ** known.power)
-                works[draw] = max(works[draw] - one.startup, LEAST * works[draw]) + begins
-        weights = [one.weight * math.exp(spread.weight * score) for score in normal(f"{one.name} weight", draws)]
+            if trial.left is None and trial.step <= 0:  # it does not wait before it trains
+                begins = (known.start_s or trial.startup) / (wait + 1 / most[draw] ** known.power)
+                works[draw] = max(works[draw] - trial.startup, LEAST * works[draw]) + begins
+        weights = [trial.weight * math.exp(spread.weight * score) for score in normal(f"{trial.name} weight", draws)]
         rows.append(_Row(works, most, weights, [wait or 0.0 for wait in waits]))
     ties = [uniform(f"node {number}", draws) for number in range(len(rooms))]
     ways = [1 / (1 - min(known.power, 0.99)) if math.isinf(way) else way for way in WAYS_TO_SHARE]

@@ -38,12 +38,12 @@ def supplies_after(snapshot: Snapshot, before: Supplies) -> Supplies:
     """Return what is known after a look. Before the first look at a node, it gave all of its cores."""
     seconds = max(0.0, snapshot.now - before.at)
     kept = math.exp(-seconds / max(REMEMBERED_S, snapshot.now / 2))
-    found: dict[NodeName, Gave] = {}
+    nodes: dict[NodeName, Gave] = {}
     for node in snapshot.nodes:
         part, gave = _part(node), before.nodes.get(node.name, Gave(1.0, 1.0))
         least, most = (part + kept * (once - part) for once in (gave.least, gave.most))
-        found[node.name] = Gave(min(part, least), max(part, most))
-    return Supplies(snapshot.now, found)
+        nodes[node.name] = Gave(min(part, least), max(part, most))
+    return Supplies(snapshot.now, nodes)
 
 
 def drawn_supplies(nodes: Sequence[Node], supplies: Supplies, draws: int) -> list[Sequence[float]]:

@@ -39,7 +39,7 @@ def waits_of(busy: float | None, step: float, cost: float, cores: float, speed: 
 
 def free_cores(snapshot: Snapshot, measured: SweepMeasurements) -> dict[TrialId, float]:
     """Return the cores that each trial which may wait has while it computes: at least what it is entitled to."""
-    found: dict[TrialId, float] = {}
+    free: dict[TrialId, float] = {}
     for node in snapshot.nodes:
         there = [trial for trial in snapshot.unended if trial.live and trial.node == node.name]
         requested, used = sum(trial.cpu for trial in there), sum(measured.trials[trial.id].cores for trial in there)
@@ -47,5 +47,5 @@ def free_cores(snapshot: Snapshot, measured: SweepMeasurements) -> dict[TrialId,
             memo = measured.trials[trial.id]
             if chance_of_waiting(memo.busy):
                 entitled = node.supplied * trial.cpu / requested if requested > 0 else 0.0
-                found[trial.id] = min(ONE_CORE, max(entitled, node.supplied - (used - memo.cores), LEAST_USED))
-    return found
+                free[trial.id] = min(ONE_CORE, max(entitled, node.supplied - (used - memo.cores), LEAST_USED))
+    return free

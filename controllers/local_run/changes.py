@@ -38,7 +38,9 @@ def changes(before: Order, now: Order) -> list[str]:
 
 def trial_that_differs(before: Order, now: Order) -> str | None:
     """Return the first trial of ``before`` that is trained in another way under ``now``, or is missing there."""
-    old, new = ({one.step.env[contract.ENV_TRIAL_ID]: _trained(one) for one in _planned(of)} for of in (before, now))
+    old, new = (
+        {trial.step.env[contract.ENV_TRIAL_ID]: _trained(trial) for trial in _planned(of)} for of in (before, now)
+    )
     return next((name.partition(".")[2] for name, trained in old.items() if new.get(name) != trained), None)
 
 
@@ -46,30 +48,30 @@ def _planned(order: Order) -> Sequence[PlannedTrial]:
     return order.program("check").trials()
 
 
-def _trained(one: PlannedTrial) -> tuple[object, ...]:
-    return one.step.environment, one.step.command, one.step.args, one.step.source
+def _trained(trial: PlannedTrial) -> tuple[object, ...]:
+    return trial.step.environment, trial.step.command, trial.step.args, trial.step.source
 
 
 def _of_trials(before: Sequence[PlannedTrial], now: Sequence[PlannedTrial]) -> Iterator[str]:
-    old, new = ([_params(one) for one in of] for of in (before, now))
-    found = False
+    old, new = ([_params(trial) for trial in of] for of in (before, now))
+    changed = False
     for name in dict.fromkeys(name for params in (*old, *new) for name in params):
         was, now_is = ([params[name] for params in of if name in params] for of in (old, new))
         if set(map(repr, was)) != set(map(repr, now_is)):
-            found = True
+            changed = True
             yield f"hyperparameter {name}: {_values(was)} -> {_values(now_is)}"
     if len(old) != len(new):
         yield f"trials: {len(old)} -> {len(new)}"
-    elif old != new and not found:
+    elif old != new and not changed:
         yield "the trials have the same values in another order"
 
 
-def _params(one: PlannedTrial) -> dict[str, Any]:
+def _params(trial: PlannedTrial) -> dict[str, Any]:
     try:
-        found = json.loads(one.step.environment.get(contract.ENV_PARAMS) or "{}")
+        params = json.loads(trial.step.environment.get(contract.ENV_PARAMS) or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return params if isinstance(params, dict) else {}
 
 
 def _values(values: Sequence[Any]) -> str:
@@ -101,7 +103,9 @@ def _of_manifests(before: Any, now: Any, path: str = "") -> Iterator[str]:  # no
 
 def _named(items: Sequence[Any]) -> dict[str, Any]:
     """Return the items of a list by their names, else by their places."""
-    names = [str(one["name"]) if isinstance(one, Mapping) and "name" in one else str(i) for i, one in enumerate(items)]
+    names = [
+        str(item["name"]) if isinstance(item, Mapping) and "name" in item else str(i) for i, item in enumerate(items)
+    ]
     return dict(zip(names, items, strict=True))
 
 

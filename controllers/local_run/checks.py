@@ -67,7 +67,10 @@ def check_sweep(program: Program, machine: Machine, source: str) -> tuple[Planne
 def left_aside(workflow: Mapping[str, Any]) -> list[str]:
     """Return a line for each wish of ``workflow`` that has no meaning on this machine, where that may surprise."""
     spec = workflow.get("spec") or {}
-    places = [("the workflow", spec), *((f"template {one.get('name')!r}", one) for one in spec.get("templates") or [])]
+    places = [
+        ("the workflow", spec),
+        *((f"template {template.get('name')!r}", template) for template in spec.get("templates") or []),
+    ]
     return [
         f"{name} of {where} is left aside: nodes here are slices of this machine"
         for where, given in places
@@ -95,10 +98,10 @@ def pythons_told(planned: Sequence[PlannedTrial]) -> list[str]:
     for step in (trial.step for trial in planned if trial.step.command):
         command, env = unwrap(step.command + step.args), _with_path(step)
         word = command[0]
-        meant, found = interpreter_of(command, env), shutil.which(word, path=env.get("PATH"))
+        meant, path = interpreter_of(command, env), shutil.which(word, path=env.get("PATH"))
         if meant and sys.executable not in {word, meant}:
             lines[f"{word} means {meant}, the first one of PATH; specon itself runs in {sys.prefix}"] = None
-        elif meant and found and not is_same_interpreter(found):
+        elif meant and path and not is_same_interpreter(path):
             lines[f"{word} means {meant}, as specon runs there and no other environment is active"] = None
     return list(lines)
 
@@ -150,8 +153,8 @@ def _check_trial(trial: PlannedTrial, machine: Machine) -> None:
     _check_annotations(step)
     for command in unwrap(step.words(step.command + step.args))[: bool(step.command)]:
         # Without it, each attempt of each trial would fail for itself.
-        found = interpreter_of((command,), _with_path(step)) or shutil.which(command, path=step.env.get("PATH"))
-        if not found:
+        program = interpreter_of((command,), _with_path(step)) or shutil.which(command, path=step.env.get("PATH"))
+        if not program:
             message = f"step {step.id}: there is no command {command!r} on this machine"
             raise SpeconError(message)
     if step.cpu > largest:

@@ -91,5 +91,5 @@ class Closing:
             message = "MLflow does not answer"
             raise MlflowAwayError(message)
         told = {trial.removeprefix(f"{self.uid}."): sample.value for trial, sample in samples.items()}
-        trials = (replace(one, final_metric=told.get(one.id, one.final_metric)) for one in self.result.trials)
+        trials = (replace(trial, final_metric=told.get(trial.id, trial.final_metric)) for trial in self.result.trials)
         return with_what_they_logged(trials, NamesLogged(self.folder / "state", self.uid, source))

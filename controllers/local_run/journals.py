@@ -95,7 +95,7 @@ class JournalReader:
                 self._look(job)
                 if over:
                     self._read.add(job.trial)
-        return {trial: one.sample for trial, one in self._journals.items() if one.sample is not None}
+        return {trial: journal.sample for trial, journal in self._journals.items() if journal.sample is not None}
 
     def _look(self, job: LocalJob) -> None:
         objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]

@@ -35,12 +35,12 @@ def printed_metrics(line: str) -> Iterator[tuple[str, float]]:
     """
     plain = _GAP.sub("  ", _STEERING.sub("", line[:_LONGEST_LINE]))
     signed = list(_SIGNED.finditer(plain))
-    taken = [found.span() for found in signed]
-    bare = [found for found in _BARE.finditer(plain) if not any(_meet(found.span(), span) for span in taken)]
-    for found in sorted([*signed, *bare], key=lambda one: one.start()):
-        name = _LEVELS.sub("", found["name"])
+    taken = [match.span() for match in signed]
+    bare = [match for match in _BARE.finditer(plain) if not any(_meet(match.span(), span) for span in taken)]
+    for match in sorted([*signed, *bare], key=lambda match: match.start()):
+        name = _LEVELS.sub("", match["name"])
         if name.casefold() not in _COUNTERS:
-            yield name, float(found["value"])
+            yield name, float(match["value"])
 
 
 def values_of(metric: str, line: str) -> Iterator[float]:
@@ -54,5 +54,5 @@ def lines_of(text: str) -> list[str]:
     return re.split(r"[\r\n]+", text)
 
 
-def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def _meet(span: tuple[int, int], other: tuple[int, int]) -> bool:
+    return span[0] < other[1] and other[0] < span[1]

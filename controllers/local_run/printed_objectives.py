@@ -79,17 +79,17 @@ class PrintedObjectives:
             besides: trials that others know more about.
             to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
         """
-        found = {TrialId(trial): one for trial, one in self._followed.items() if one.points}
+        told = {TrialId(trial): output for trial, output in self._followed.items() if output.points}
         return {
             trial: Sample(
-                value=one.points[-1].value,
-                step=one.points[-1].step,
-                at=to_sweep_time(one.points[-1].timestamp / 1000),
-                first=one.first,
-                best=one.best,
-                training=f"{_PRINTED} {one.began}",
+                value=output.points[-1].value,
+                step=output.points[-1].step,
+                at=to_sweep_time(output.points[-1].timestamp / 1000),
+                first=output.first,
+                best=output.best,
+                training=f"{_PRINTED} {output.began}",
             )
-            for trial, one in found.items()
+            for trial, output in told.items()
             if trial not in besides
         }
 

@@ -31,18 +31,18 @@ def revive(folder: Path, uid: str, chosen: Callable[[str], bool]) -> bool:
     """
     going_on = (folder / REVIVED_FILE).exists()
     ledger = load_ledger(folder / "ledger.json")
-    found = {
+    revived = {
         name: replace(
             job, phase=Phase.PENDING, stop="", ended_at=None, asked_at=None, targets=(), exit_code=EXIT_MIGRATE
         )
         for name, job in ledger.jobs.items()
         if job.phase is Phase.STOPPED and chosen(job.trial.removeprefix(f"{uid}."))
     }
-    if not found:
+    if not revived:
         return going_on
     # In this order: whatever is interrupted, the next call finds that it is to go on.
     (folder / REVIVED_FILE).touch()
-    save_ledger(folder / "ledger.json", JobLedger({**ledger.jobs, **found}, ledger.delays))
+    save_ledger(folder / "ledger.json", JobLedger({**ledger.jobs, **revived}, ledger.delays))
     (folder / "result.json").unlink(missing_ok=True)
     return True
 
@@ -70,5 +70,5 @@ def take_on_changes(folder: Path, program: Program) -> None:
 
 def _taken_on(job: LocalJob, step: PodStep) -> PodStep:
     """Return a step as it is defined now, with the hyperparameters that a search has given to its trial."""
-    found = {name: text for name, text in job.step.annotations.items() if name.startswith(_OF_A_SEARCH)}
-    return replace(step, annotations={**step.annotations, **found})
+    searched = {name: text for name, text in job.step.annotations.items() if name.startswith(_OF_A_SEARCH)}
+    return replace(step, annotations={**step.annotations, **searched})

@@ -105,8 +105,8 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
     """
     runs = state_dir / "runs"
     runs.mkdir(parents=True, exist_ok=True)
-    if not fresh and (found := unfinished_run(state_dir, sweep, identity)):
-        return found
+    if not fresh and (unfinished := unfinished_run(state_dir, sweep, identity)):
+        return unfinished
     number = max((_number(path) for path in runs.glob(f"{sweep}-*")), default=0) + 1
     path = runs / f"{sweep}-{number}"
     path.mkdir()

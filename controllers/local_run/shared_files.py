@@ -109,8 +109,8 @@ class SharedFilesWatch:
                 f"{self._folder} holds more files, or deeper folders, than one look takes in: whether trials overwrite "
                 f"each other's files is not seen in the rest ({_PAGE})"
             )
-        found = [*self._note_changes(seen.changed), *self._not_one_each(trials, last=last)]
-        yield from self._warnings(found)
+        paths = [*self._note_changes(seen.changed), *self._not_one_each(trials, last=last)]
+        yield from self._warnings(paths)
         if last and (more := len(self._told) - _MOST_TOLD) > 0:
             yield f"several trials wrote {more} other file{'' if more == 1 else 's'} of {self._folder}, too ({_PAGE})"
 
@@ -151,8 +151,8 @@ class SharedFilesWatch:
             path for path, file in self._files.items() if file.times > 1 and alike[kinds[path]] < len(file.ever & well)
         ]
 
-    def _warnings(self, found: Iterable[str]) -> Iterator[str]:
-        for path in found:
+    def _warnings(self, paths: Iterable[str]) -> Iterator[str]:
+        for path in paths:
             if path not in self._told:
                 self._told.add(path)
                 if len(self._told) <= _MOST_TOLD:
@@ -199,7 +199,7 @@ def written_by_us(folders: Iterable[Path]) -> frozenset[tuple[int, int]]:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -338,4 +338,4 @@ class LocalSweep:
     @staticmethod
     def _end_leftovers(ledger: JobLedger) -> None:
         """End what a killed controller left running, before the next attempt of the same trial starts."""
-        end_leftovers((one for job in ledger.jobs.values() if job.placed for one in job.processes), GRACE_S)
+        end_leftovers((process for job in ledger.jobs.values() if job.placed for process in job.processes), GRACE_S)

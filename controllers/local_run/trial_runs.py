@@ -102,10 +102,10 @@ class TrialRuns:
 def params_of(env: Mapping[str, str]) -> dict[str, Any]:
     """Return the hyperparameters that an environment tells; none where it has no JSON object of them."""
     try:
-        found = json.loads(env.get(contract.ENV_PARAMS) or "{}")
+        params = json.loads(env.get(contract.ENV_PARAMS) or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return params if isinstance(params, dict) else {}
 
 
 def _going_on(known: KnownRuns | None, step: PodStep) -> dict[str, str]:

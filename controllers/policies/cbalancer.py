@@ -116,18 +116,18 @@ def profile_trials(
     fair = fair_cores(snapshot, nodes)
     trials = {trial.id: trial for trial in snapshot.unended}
     memos = time_steps(snapshot, {name: profile.steps for name, profile in profiles.items()}, stale_after)
-    found: dict[TrialId, Profile] = {}
+    updated: dict[TrialId, Profile] = {}
     for name, memo in memos.items():
         before, node = profiles.get(name, Profile()), trials[name].node
-        found[name] = profile = replace(before, steps=memo)
+        updated[name] = profile = replace(before, steps=memo)
         if memo.latest is None or memo == before.steps or node is None or node not in nodes:
             continue
         work = memo.latest.core_seconds
         least = work if profile.least is None else min(profile.least, work)
         free = nodes[node].cpu_used < BUSY * nodes[node].cpu or memo.latest.cores < LEFT_UNUSED * fair.get(name, 0.0)
         appetite = memo.latest.cores if free else profile.appetite
-        found[name] = replace(profile, appetite=appetite, least=least, wear=work / least)
-    return found
+        updated[name] = replace(profile, appetite=appetite, least=least, wear=work / least)
+    return updated
 
 
 def fair_cores(snapshot: Snapshot, nodes: Mapping[NodeName, Node]) -> dict[TrialId, float]:
@@ -167,7 +167,7 @@ def balancing(
     for source in sorted(nodes, key=lambda node: (-slowed[node.name], node.name)):
         targets = nsmallest(MOST_TARGETS, nodes, key=lambda node: (crowded[node.name], node.name))
         options = _options(source, targets, occupancy, profiles, moves)
-        best = min(options, default=None, key=lambda one: (one.change, one.trial.id, one.target.name))
+        best = min(options, default=None, key=lambda option: (option.change, option.trial.id, option.target.name))
         if best is None or best.change > -least_gain:
             continue
         reason = (

@@ -117,7 +117,7 @@ def reliefs(occupancy: Occupancy, memos: Memos, moves: AskedMoves) -> Iterator[P
         trial = _least_efficient(occupancy.on(source), memos, moves)
         if trial is None:
             continue
-        new = any(memos.get(one.id, _NEW).category is Category.PROGRESSING for one in occupancy.on(source))
+        new = any(memos.get(member.id, _NEW).category is Category.PROGRESSING for member in occupancy.on(source))
         roomy = [name for name in calm if (new or not occupancy.on(name)) and occupancy.capacity.fits(trial, name)]
         after = {name: weight_per_core(nodes[name], (*occupancy.on(name), trial), memos) for name in roomy}
         target = min(after, key=lambda name: (after[name], name), default=None)

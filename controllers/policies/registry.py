@@ -49,9 +49,9 @@ POLICIES: Final[dict[str, type[PolicySettings]]] = {
     kind.name: kind
     for kind in sorted(
         (
-            found
-            for found in list(globals().values())
-            if isinstance(found, type) and issubclass(found, PolicySettings) and found is not PolicySettings
+            value
+            for value in list(globals().values())
+            if isinstance(value, type) and issubclass(value, PolicySettings) and value is not PolicySettings
         ),
         key=lambda kind: kind.name,
     )

@@ -67,7 +67,7 @@ class _Record:
     trial: Trial
     ledger: Ledger
     log: list[TrialNews] = field(default_factory=list)
-    found: dict[TrialId, Point] = field(default_factory=dict)
+    answers: dict[TrialId, Point] = field(default_factory=dict)
     pending: dict[TrialId, _Question] = field(default_factory=dict)
     seen: Snapshot | None = None
     drawn: int = 0
@@ -82,15 +82,15 @@ class _Record:
         """Take in what has happened; the same snapshot again costs nothing."""
         if snapshot is self.seen:
             return
-        others, found = self.ledger.others(snapshot), dict(self.found)
+        others, own = self.ledger.others(snapshot), dict(self.answers)
         self.log += self.ledger.news(others, points)
-        self.drawn = drawn_before(others, {**found, **points}) - len(found)
+        self.drawn = drawn_before(others, {**own, **points}) - len(own)
         self.seen = snapshot
 
     def untold(self, upto: int) -> list[TrialNews]:
         """Return which points the search found that do not stand in the log as far as ``upto``."""
         known = {told.trial for told in self.log[:upto]}
-        return [TrialNews(trial, point) for trial, point in self.found.items() if trial not in known]
+        return [TrialNews(trial, point) for trial, point in self.answers.items() if trial not in known]
 
 
 _Job = tuple["SearchesElsewhere", _Record, _Question]
@@ -114,8 +114,8 @@ class SearchesElsewhere:
         if record is None:
             name = f"{self._name}/{len(self._records)}"
             record = self._records[key] = _Record(name, trial, Ledger(*key, read_search(trial.search)))
-        if trial.id in record.found:
-            return record.found[trial.id]
+        if trial.id in record.answers:
+            return record.answers[trial.id]
         if trial.id not in record.pending:
             if record.error and self._queue.now() < record.rests_until:
                 raise SearchError(record.error)
@@ -239,7 +239,7 @@ class SearchQueue:
         untold: list[TrialNews] = []
         if record.started != self._process.started:
             record.started, record.sent, untold = self._process.started, 0, record.untold(question.upto)
-            drawn = question.drawn + len(record.found)
+            drawn = question.drawn + len(record.answers)
             text, direction = record.trial.search, record.trial.direction.value
             message |= {"begin": drawn, "search": text, "direction": direction}
         piece = record.log[record.sent : min(record.sent + MOST_AT_A_TIME, question.upto)]
@@ -255,7 +255,7 @@ class SearchQueue:
             record.started, record.lost = 0, True
             return False
         if whole:
-            record.found[question.trial] = tuple((name, value) for name, value in answer["point"])
+            record.answers[question.trial] = tuple((name, value) for name, value in answer["point"])
             record.failures, record.error, record.lost = 0, "", False
             del record.pending[question.trial]
         return whole

@@ -184,7 +184,7 @@ class SearchSpec(_Part):
 
     def point_of(self, parameters: Parameters) -> Point | None:
         """Return the point that a trial with these ``parameters`` has; None where it is none of this space."""
-        shown, found = dict(parameters), dict[str, Value]()
+        shown, values = dict(parameters), dict[str, Value]()
         for dimension in self.space:
             candidates: list[Value] = [] if dimension.when is None else [dimension.when.otherwise]
             number = shown.get(dimension.name)
@@ -193,17 +193,19 @@ class SearchSpec(_Part):
             elif isinstance(number, float) and dimension.domain.low <= number <= dimension.domain.high:
                 candidates.insert(0, dimension.domain.tidy(number))
             match = [
-                one for one in candidates if dict(bound_parameters({dimension.name: one})).get(dimension.name) == number
+                candidate
+                for candidate in candidates
+                if dict(bound_parameters({dimension.name: candidate})).get(dimension.name) == number
             ]
             if number is None or not match:
                 return None
-            found[dimension.name] = match[0]
-        return tuple(found.items())
+            values[dimension.name] = match[0]
+        return tuple(values.items())
 
 
-def _holds(when: Condition, found: Mapping[str, Value]) -> bool:
+def _holds(when: Condition, values: Mapping[str, Value]) -> bool:
     # 1 and True are equal, and yet different options.
-    return any(type(value) is type(found[when.name]) and value == found[when.name] for value in when.values)
+    return any(type(value) is type(values[when.name]) and value == values[when.name] for value in when.values)
 
 
 @lru_cache(maxsize=256)

@@ -29,7 +29,7 @@ class Ledger:
 
     def others(self, snapshot: Snapshot) -> list[Trial]:
         """Return the trials that search in the same words, of the same sweep."""
-        return [one for one in snapshot.trials if (one.sweep, one.search) == self._key]
+        return [trial for trial in snapshot.trials if (trial.sweep, trial.search) == self._key]
 
     def news(self, trials: list[Trial], points: Mapping[TrialId, Point]) -> list[TrialNews]:
         """Return which of ``trials`` have begun or ended since the last time."""
@@ -51,7 +51,7 @@ class Ledger:
 
 def drawn_before(trials: list[Trial], points: Mapping[TrialId, Point]) -> int:
     """Return how many of ``trials`` have begun: a study that is built again must not draw their points again."""
-    return sum(one.id in points or bool(one.parameters) for one in trials)
+    return sum(trial.id in points or bool(trial.parameters) for trial in trials)
 
 
 def _best(trial: Trial) -> float | None:

@@ -54,7 +54,7 @@ class Studies:
         study.learn(TOLD.validate_python(asked["learn"]))
         point = study.ask(TrialId(asked["ask"])) if "ask" in asked else None
         self._kept[name] = study
-        while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > self._most_values:
+        while len(self._kept) > 1 and sum(kept.size for kept in self._kept.values()) > self._most_values:
             self._kept.popitem(last=False)
         return {"point": point}
 

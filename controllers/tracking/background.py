@@ -40,9 +40,9 @@ class Latest:
     def read(self) -> None:
         """Ask the source; where it finds nothing, keep what it found before."""
         self.read_at = time.monotonic()
-        found = self._source.poll()
-        if found:
-            self._newest = found
+        samples = self._source.poll()
+        if samples:
+            self._newest = samples
 
 
 class BackgroundReader:
@@ -92,7 +92,7 @@ class BackgroundReader:
             began = time.monotonic()
             self._spent.clear()
             # Who had to wait last time is read first.
-            for latest in sorted(self._followed, key=lambda one: one.read_at):
+            for latest in sorted(self._followed, key=lambda latest: latest.read_at):
                 self._read_new()
                 self._read(latest)
             # A round over thousands of trials takes seconds; it must not take all of a core, here or at the server.

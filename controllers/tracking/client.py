@@ -22,8 +22,8 @@ class CarefulClient(MlflowClient):
 
     def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - whatever MLflow's client has
         """Return an attribute of MLflow's client; a method of it is held to the two errors."""
-        found = super().__getattribute__(name)
-        return _careful(name, found) if callable(found) and not name.startswith("_") else found
+        attribute = super().__getattribute__(name)
+        return _careful(name, attribute) if callable(attribute) and not name.startswith("_") else attribute
 
 
 def _careful(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,9 +48,9 @@ def _has_ids(name: str, answer: object) -> bool:
     """Return whether all that was found or made has an id: protobuf reads an answer without one as an empty one."""
     if name == _MAKES:
         return bool(answer)
-    for one in answer if isinstance(answer, list) else [answer]:
-        if isinstance(one, Run) and not one.info.run_id:
+    for entity in answer if isinstance(answer, list) else [answer]:
+        if isinstance(entity, Run) and not entity.info.run_id:
             return False
-        if isinstance(one, Experiment) and not one.experiment_id:
+        if isinstance(entity, Experiment) and not entity.experiment_id:
             return False
     return True

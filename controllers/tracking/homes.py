@@ -31,8 +31,8 @@ def home_of(client: MlflowClient, sweep_uid: str) -> str | None:
         client: of the tracking server.
         sweep_uid: letters, digits, ``.``, ``_`` and ``-``.
     """
-    found = [run for experiments in _experiments(client) for run in _first_of(client, experiments, root_of(sweep_uid))]
-    first = min(found, key=lambda run: int(run.info.start_time), default=None)
+    runs = [run for experiments in _experiments(client) for run in _first_of(client, experiments, root_of(sweep_uid))]
+    first = min(runs, key=lambda run: int(run.info.start_time), default=None)
     return None if first is None else str(first.data.tags[NAMESPACE_TAG])
 
 
@@ -41,7 +41,7 @@ def _experiments(client: MlflowClient) -> Iterator[list[str]]:
     for _ in range(_MOST_PAGES):
         page = client.search_experiments(max_results=_PAGE, page_token=token)
         if page:
-            yield [str(one.experiment_id) for one in page]
+            yield [str(experiment.experiment_id) for experiment in page]
         token = page.token
         if not token:
             return

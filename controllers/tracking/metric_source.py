@@ -84,7 +84,7 @@ def find_runs(
         yield from _of_store(client, experiments, wanted, metrics)
 
 
-def believed(found: Iterable[FoundRun], objectives: Mapping[TrialId, str]) -> dict[TrialId, FoundRun]:
+def believed(newest_first: Iterable[FoundRun], objectives: Mapping[TrialId, str]) -> dict[TrialId, FoundRun]:
     """Return the run of each trial that counts.
 
     Of those that our hooks or a controller made, that is the oldest with data. A controller that was killed, or that
@@ -94,11 +94,11 @@ def believed(found: Iterable[FoundRun], objectives: Mapping[TrialId, str]) -> di
     its runs the newest that has the objective, one that is nested in none of the others.
 
     Args:
-        found: the runs, the newest first.
+        newest_first: the runs, the newest first.
         objectives: name of the objective of each trial.
     """
     runs: dict[TrialId, list[FoundRun]] = {}
-    for run in found:
+    for run in newest_first:
         runs.setdefault(run.trial, []).append(run)
     return {trial: _believed(several, objectives.get(trial, "")) for trial, several in runs.items()}
 
@@ -144,11 +144,11 @@ def _over_http(uri: str, experiments: Sequence[str], wanted: str, metrics: Colle
             query["max_results"] = max(1, query["max_results"] // _FEWER)
             continue
         try:
-            found = [_found_in_json(run, metrics) for run in answer.get("runs", ())]
+            runs = [_found_in_json(run, metrics) for run in answer.get("runs", ())]
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             message = f"{_OTHER_KIND}: {str(error)[:200]}"
             raise MlflowException(message) from error
-        yield from found
+        yield from runs
         token = answer.get("next_page_token") or ""
         if not isinstance(token, str) or token == query.get("page_token"):
             message = f"{_OTHER_KIND}: the next page is {token!r:.200}"
@@ -176,14 +176,14 @@ def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
         message = f"MLflow's answer to a search of {query['max_results']} runs holds more than is read"
         raise TooMuchError(message)
     try:
-        found = json.loads(content)
+        parsed = json.loads(content)
     except (ValueError, RecursionError) as error:
         message = f"MLflow answered a search of runs without JSON: {str(error)[:200]}"
         raise MlflowException(message) from error
-    if not isinstance(found, dict):
-        message = f"{_OTHER_KIND}: {found!r:.200}"
+    if not isinstance(parsed, dict):
+        message = f"{_OTHER_KIND}: {parsed!r:.200}"
         raise MlflowException(message)
-    return found
+    return parsed
 
 
 def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
@@ -191,28 +191,31 @@ def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun
     # No generator's next() here: its StopIteration would end the search as if there were no other run.
     tags = {tag["key"]: tag["value"] for tag in data["tags"]}
     trial = tags[contract.TAG_TRIAL_ID]
-    found = {one["key"]: newest_in_json(one) if one["key"] in metrics else None for one in data.get("metrics", ())}
+    points = {
+        metric["key"]: newest_in_json(metric) if metric["key"] in metrics else None
+        for metric in data.get("metrics", ())
+    }
     info = run["info"]
     run_id, began = info["run_id"], int(info.get("start_time") or 0)
     own = (tags.get(contract.TAG_ATTEMPT, ""), tags.get(PARENT, ""))
-    if not (run_id and all(isinstance(name, str) for name in (trial, run_id, *own, *found))):
+    if not (run_id and all(isinstance(name, str) for name in (trial, run_id, *own, *points))):
         message = f"a run {run_id!r} of trial {trial!r}"
         raise ValueError(message)
-    return _of_interest(tags, run_id, found, metrics, info.get("status"), began)
+    return _of_interest(tags, run_id, points, metrics, info.get("status"), began)
 
 
 def _of_interest(
     tags: Mapping[str, str],
     run_id: str,
-    found: Mapping[str, Any],
+    points: Mapping[str, Any],
     metrics: Collection[str],
     status: str | None,
     began: int | None,
 ) -> FoundRun:
     """Return what is kept of a run: some trials log thousands of metrics that nobody looks at here."""
-    own = (name for name in found if name not in metrics and not name.startswith(_SYSTEM))
+    own = (name for name in points if name not in metrics and not name.startswith(_SYSTEM))
     others = itertools.islice(own, _MOST_OTHERS)
-    kept = {name: found[name] for name in metrics if name in found}
+    kept = {name: points[name] for name in metrics if name in points}
     names = frozenset(name[:_LONGEST_NAME] for name in others)
     return FoundRun(
         trial=TrialId(tags[contract.TAG_TRIAL_ID]),

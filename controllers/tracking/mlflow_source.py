@@ -107,14 +107,14 @@ class MlflowSource:
         with self._lock:
             try:
                 objectives = self._objectives()
-                found, gone = self._read(objectives, whole=whole)
+                runs_read, gone = self._read(objectives, whole=whole)
             except (MlflowException, OSError, TooMuchError) as error:
                 if not self.away:
                     _LOG.warning("MLflow does not answer: %s", shown(str(error))[:200])
                 self.away = True
                 return {}
             self.away = False
-            self._take(found, gone, objectives)
+            self._take(runs_read, gone, objectives)
             return self._samples
 
     def _read(self, objectives: Mapping[TrialId, str], *, whole: bool) -> tuple[Sequence[FoundRun], Collection[str]]:
@@ -123,41 +123,41 @@ class MlflowSource:
         if not scope.experiment_ids:
             return [], self._seen.keys()
         if whole or self._plan.whole_is_due(began, len(objectives)):
-            found = self._find_runs(scope, "", objectives)
+            runs_read = self._find_runs(scope, "", objectives)
             self._plan.read_whole(began, self._clock(), len(objectives))
-            return found, self._seen.keys() - {run.run_id for run in found}
-        found = self._find_runs(scope, f" AND attributes.status = '{RUNNING}'", objectives)
+            return runs_read, self._seen.keys() - {run.run_id for run in runs_read}
+        runs_read = self._find_runs(scope, f" AND attributes.status = '{RUNNING}'", objectives)
         # One that began since may have ended since, too.
         newest = min(self._newest, int(self._epoch() * 1000)) - _APART_MS
-        found += self._find_runs(scope, f" AND attributes.start_time > {newest}", objectives)
-        due = self._plan.due({run.run_id for run in found}, began)
+        runs_read += self._find_runs(scope, f" AND attributes.start_time > {newest}", objectives)
+        due = self._plan.due({run.run_id for run in runs_read}, began)
         for start in range(0, len(due), _IDS):
             ids = ", ".join(f"'{run_id}'" for run_id in due[start : start + _IDS])
-            found += self._find_runs(scope, f" AND attributes.run_id IN ({ids})", objectives)
-        return found, set(due) - {run.run_id for run in found}
+            runs_read += self._find_runs(scope, f" AND attributes.run_id IN ({ids})", objectives)
+        return runs_read, set(due) - {run.run_id for run in runs_read}
 
     def _find_runs(self, scope: Scope, condition: str, objectives: Mapping[TrialId, str]) -> list[FoundRun]:
         """Return the runs of the trials in ``objectives``: anybody may give a run the mark of somebody else's sweep."""
         wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
         metrics = (*dict.fromkeys(objectives.values()), *_OURS)
         give_up = self._clock() + _POLL_S
-        found: list[FoundRun] = []
+        runs: list[FoundRun] = []
         for run in find_runs(self._client, scope.experiment_ids, wanted + condition, metrics):
             if run.trial in objectives:
-                found.append(run)
+                runs.append(run)
             if self._clock() > give_up:
                 message = f"the runs of {scope.sweep_prefix}* take more than {_POLL_S:g} s to read"
                 raise TooMuchError(message)
-        return found
+        return runs
 
-    def _take(self, found: Sequence[FoundRun], gone: Collection[str], objectives: Mapping[TrialId, str]) -> None:
+    def _take(self, runs_read: Sequence[FoundRun], gone: Collection[str], objectives: Mapping[TrialId, str]) -> None:
         """Keep what was found, and make it known where that is news."""
         now, clock = self._epoch(), self._clock()
         news = bool(gone)
         for run_id in list(gone):
             del self._seen[run_id]
             self._plan.gone(run_id)
-        for run in found:
+        for run in runs_read:
             self._newest = max(self._newest, run.began)
             before = self._seen.get(run.run_id)
             changed = before is None or not _alike(before.run, run)
@@ -168,12 +168,12 @@ class MlflowSource:
             self._plan.read(run.run_id, clock, going_on=run.going_on, changed=changed)
             news |= changed
         if news:
-            order = sorted(self._seen.values(), key=lambda one: (one.run.began, one.run.run_id), reverse=True)
-            believed_runs = believed((one.run for one in order), objectives)
+            order = sorted(self._seen.values(), key=lambda seen: (seen.run.began, seen.run.run_id), reverse=True)
+            believed_runs = believed((seen.run for seen in order), objectives)
             runs = {trial: self._seen[run.run_id] for trial, run in believed_runs.items()}
-            self.run_ids = {trial: one.run.run_id for trial, one in runs.items()}
-            self.logged = {trial: one.run.others | one.run.metrics.keys() for trial, one in runs.items()}
-            self._samples = {trial: one.sample for trial, one in runs.items() if one.sample is not None}
+            self.run_ids = {trial: seen.run.run_id for trial, seen in runs.items()}
+            self.logged = {trial: seen.run.others | seen.run.metrics.keys() for trial, seen in runs.items()}
+            self._samples = {trial: seen.sample for trial, seen in runs.items() if seen.sample is not None}
 
     def _seen_now(self, run: FoundRun, before: _Seen | None, objective: str, now: float) -> _Seen:
         newest = run.metrics.get(objective)
@@ -207,18 +207,18 @@ class MlflowSource:
         )
 
 
-def _alike(one: FoundRun, other: FoundRun) -> bool:
+def _alike(run: FoundRun, other: FoundRun) -> bool:
     """Return whether two readings of a run say the same. A value that is not a number is like another such."""
-    if (one.going_on, one.others, one.metrics.keys()) != (other.going_on, other.others, other.metrics.keys()):
+    if (run.going_on, run.others, run.metrics.keys()) != (other.going_on, other.others, other.metrics.keys()):
         return False
     return all(
         (before.step, before.epoch_s) == (after.step, after.epoch_s)
         and (before.value == after.value or (math.isnan(before.value) and math.isnan(after.value)))
-        for name, before in one.metrics.items()
+        for name, before in run.metrics.items()
         for after in (other.metrics[name],)
     )
 
 
 def _value(metrics: Mapping[str, MetricPoint], name: str) -> float | None:
-    found = metrics.get(name)
-    return None if found is None else found.value
+    point = metrics.get(name)
+    return None if point is None else point.value

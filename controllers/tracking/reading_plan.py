@@ -46,14 +46,14 @@ class ReadingPlan:
         self._trials = trials
         self._whole_at, self._soon_at = now + max(WHOLE_S, WAIT * took), now + max(SOON_S, WAIT * took)
 
-    def due(self, found: Collection[str], now: float) -> list[str]:
-        """Return the ids of the runs that are due beside those ``found`` to go on.
+    def due(self, going_on: Collection[str], now: float) -> list[str]:
+        """Return the ids of the runs that are due beside those ``going_on``.
 
         These are the runs that went on before and do not any more, and those that changed a short time ago.
         """
-        for run_id in [one for one in self._watched if not self._is_watched(self._known[one], now)]:
+        for run_id in [watched for watched in self._watched if not self._is_watched(self._known[watched], now)]:
             self._watched.remove(run_id)
-        return sorted(self._watched.difference(found))
+        return sorted(self._watched.difference(going_on))
 
     def read(self, run_id: str, now: float, *, going_on: bool, changed: bool) -> None:
         """Take note of a run that was read."""

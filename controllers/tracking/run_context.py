@@ -33,7 +33,7 @@ def run_context(
         _NAME: trial.rpartition(".")[2],
         **params_tag(params),
     }
-    return json.dumps({**{tag: text for one in given for tag, text in _object(one).items()}, **ours})
+    return json.dumps({**{tag: text for context in given for tag, text in _object(context).items()}, **ours})
 
 
 def params_tag(params: Mapping[str, Any]) -> dict[str, str]:
@@ -44,7 +44,7 @@ def params_tag(params: Mapping[str, Any]) -> dict[str, str]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text or "{}")
+        parsed = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}

@@ -94,12 +94,12 @@ class Whereabouts:
         if not home.sweep_prefix:
             return
         wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{home.sweep_prefix}%' AND tags.`{contract.TAG_ATTEMPT}` != ''"
-        found: dict[str, str] = {}
+        elsewhere: dict[str, str] = {}
         for names in _others(self._client, home.experiment_ids):
             for run in self._client.search_runs([*names], wanted, max_results=_PAGE):
-                found[run.info.experiment_id] = names[run.info.experiment_id]
+                elsewhere[run.info.experiment_id] = names[run.info.experiment_id]
         # What was found once stays: of many runs, a page shows only the newest.
-        self.elsewhere = {**self.elsewhere, **found}
+        self.elsewhere = {**self.elsewhere, **elsewhere}
 
 
 def _others(client: MlflowClient, home: Sequence[str]) -> Iterable[dict[str, str]]:
@@ -107,7 +107,11 @@ def _others(client: MlflowClient, home: Sequence[str]) -> Iterable[dict[str, str
     token: str | None = None
     for _ in range(_MOST_PAGES):
         page = client.search_experiments(max_results=_PAGE, page_token=token)
-        if names := {str(one.experiment_id): str(one.name) for one in page if str(one.experiment_id) not in home}:
+        if names := {
+            str(experiment.experiment_id): str(experiment.name)
+            for experiment in page
+            if str(experiment.experiment_id) not in home
+        }:
             yield names
         token = page.token
         if not token:
@@ -160,9 +164,9 @@ def ended_badly(client: MlflowClient, experiments: Sequence[str], trial: str, at
         OSError: it is away.
     """
     wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{trial}' AND tags.`{contract.TAG_ATTEMPT}` = '{attempt}'"
-    found = client.search_runs(list(experiments), wanted, max_results=_PAGE, order_by=["attributes.start_time DESC"])
-    ids = {run.info.run_id for run in found}
-    last = next((run for run in found if run.data.tags.get(PARENT) not in ids), None)
+    runs = client.search_runs(list(experiments), wanted, max_results=_PAGE, order_by=["attributes.start_time DESC"])
+    ids = {run.info.run_id for run in runs}
+    last = next((run for run in runs if run.data.tags.get(PARENT) not in ids), None)
     return last is not None and last.info.status in _UNSUCCESSFUL
 
 

@@ -80,8 +80,8 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
     Raises:
         ForeignSweepError: A workflow of another namespace began it, or its artifacts would go to another server.
     """
-    found = client.get_experiment_by_name(experiment)
-    experiment_id = found.experiment_id if found else client.create_experiment(experiment)
+    existing = client.get_experiment_by_name(experiment)
+    experiment_id = existing.experiment_id if existing else client.create_experiment(experiment)
     begun = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep_id}' AND tags.`{NAMESPACE_TAG}` != ''"
     for run in client.search_runs([experiment_id], begun, max_results=1, order_by=["attributes.start_time ASC"]):
         home = run.data.tags[NAMESPACE_TAG]
@@ -116,8 +116,8 @@ def _check_home(client: MlflowClient, run: Run, steering: Steering) -> None:
 
 def sweep_is_closed(client: MlflowClient, sweep_id: str, experiment: str, steering: Steering) -> bool:
     """Return whether the sweep has a parent run, and that has ended."""
-    found = client.get_experiment_by_name(experiment)
-    parent = _parent(client, sweep_id, found.experiment_id, steering) if found else None
+    existing = client.get_experiment_by_name(experiment)
+    parent = _parent(client, sweep_id, existing.experiment_id, steering) if existing else None
     return parent is not None and RunStatus.is_terminated(RunStatus.from_string(parent.info.status))
 
 
@@ -157,5 +157,5 @@ def close_sweep(
 def _parent(client: MlflowClient, sweep_id: str, experiment_id: str, steering: Steering) -> Run | None:
     wanted = {contract.TAG_SWEEP_ID: sweep_id, _POLICY: steering.policy, _WORKFLOW: steering.workflow}
     question = " AND ".join(f"tags.`{name}` = '{value}'" for name, value in wanted.items())
-    found = client.search_runs([experiment_id], question, max_results=1)
-    return found[0] if found else None
+    runs = client.search_runs([experiment_id], question, max_results=1)
+    return runs[0] if runs else None

@@ -168,9 +168,9 @@ class ForecastBoard:
         if not also_minor:
             return
         newest, trials, sweeps = self._newest, self._trials(), self._sweeps()
-        found = [(name, sweeps.get(name), end) for name, end in newest.sweeps.items()]
-        found += [(trial, trials.get(trial), end) for trial, end in newest.trials.items()]
-        for name, run_id, end in found:
+        ends = [(name, sweeps.get(name), end) for name, end in newest.sweeps.items()]
+        ends += [(trial, trials.get(trial), end) for trial, end in newest.trials.items()]
+        for name, run_id, end in ends:
             if run_id is not None and end.is_news_after(self._written.get(name)):
                 self._offered[name] = end
                 yield name, run_id, end_tags(end, self._to_epoch)
@@ -282,7 +282,7 @@ class TagWriter:
         round_ends = time.monotonic() + self._round_s
         left: dict[str, float] = {}
         # Whose turn is longest ago goes first, and of each owner's time no other's is taken.
-        for turn in sorted(self._turns, key=lambda one: one.at):
+        for turn in sorted(self._turns, key=lambda turn: turn.at):
             if left.setdefault(turn.owner, _OWNER_S) <= 0:
                 self._changed.set()
                 continue

@@ -125,18 +125,18 @@ def _log_params(client: MlflowClient, run: str, params: Mapping[str, Any]) -> No
 
 def _params_in(run: Run) -> dict[str, Any]:
     try:
-        found = json.loads(run.data.tags.get(contract.TAG_PARAMS, "{}"))
+        params = json.loads(run.data.tags.get(contract.TAG_PARAMS, "{}"))
     except (ValueError, RecursionError):
         return {}
-    return dict(list(found.items())[:_MOST_PARAMS]) if isinstance(found, dict) else {}
+    return dict(list(params.items())[:_MOST_PARAMS]) if isinstance(params, dict) else {}
 
 
 def _runs_of(client: MlflowClient, sweep: SweepRun, trial: str) -> list[Run]:
     """Return the runs of a trial: those with data first, of equals the oldest."""
     wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{trial}'"
     order = ["attributes.start_time ASC", "attributes.run_id ASC"]
-    found = client.search_runs([sweep.experiment_id], wanted, max_results=_MOST_TWINS, order_by=order)
-    return sorted(found, key=lambda run: not run.data.metrics)
+    runs = client.search_runs([sweep.experiment_id], wanted, max_results=_MOST_TWINS, order_by=order)
+    return sorted(runs, key=lambda run: not run.data.metrics)
 
 
 def end_runs_left_open(client: MlflowClient, sweep: SweepRun, succeeded: Mapping[str, bool]) -> None:
@@ -166,11 +166,11 @@ def end_runs_left_open(client: MlflowClient, sweep: SweepRun, succeeded: Mapping
 
 
 def _all(client: MlflowClient, experiments: Sequence[str], wanted: str) -> list[Run]:
-    found: list[Run] = []
+    runs: list[Run] = []
     token: str | None = None
     while True:
         page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
-        found += page
+        runs += page
         token = page.token
-        if not token or len(found) > _MOST_RUNS:
-            return found
+        if not token or len(runs) > _MOST_RUNS:
+            return runs

@@ -164,8 +164,8 @@ class WorkflowDesk:
             message = f"Workflow {record.name} is over."
             raise OverError(message)
         begun = self._begun()
-        waiting = [one.id for one in record.to_come if one.id not in begun]
-        return [self._short(trial) for trial in (*(one for one, ended in begun.items() if not ended), *waiting)]
+        waiting = [trial.id for trial in record.to_come if trial.id not in begun]
+        return [self._short(trial) for trial in (*(trial for trial, ended in begun.items() if not ended), *waiting)]
 
     def ended(self) -> Collection[str]:
         """Return the trials that are known to have come to their ends."""
@@ -251,7 +251,7 @@ def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, te
     asks = {trial: Ask.STOP if before.get(trial) is Ask.STOP else ask for trial in chosen}
     # What was asked before may not be done yet, also of trials that have not begun.
     ended = desk.ended()
-    desk.ask({**{trial: one for trial, one in before.items() if trial not in ended}, **asks})
+    desk.ask({**{trial: asked for trial, asked in before.items() if trial not in ended}, **asks})
     for trial in chosen:
         tell(f"{trial}: asked to {ask}{desk.note(trial) if ask is Ask.PAUSE else ''}")
 

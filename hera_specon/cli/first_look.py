@@ -111,7 +111,7 @@ def metrics_in(folder: Path) -> list[FoundMetric]:
     metrics = {name: value for name, value in logged.items() if not name.startswith(_NOT_THEIRS)}
     if not metrics:
         metrics = {name: value for line in _read_output(folder) for name, value in printed_metrics(line)}
-    return sorted((FoundMetric(*one) for one in metrics.items()), key=lambda metric: metric.rank)
+    return sorted((FoundMetric(*item) for item in metrics.items()), key=lambda metric: metric.rank)
 
 
 def _read_journals(folder: Path) -> Iterator[tuple[str, float]]:

@@ -47,7 +47,7 @@ class FuzzTally:
     ticks: int = 0
     moves: int = 0
     crashes: int = 0
-    found: "list[Counterexample]" = field(default_factory=list)
+    counterexamples: "list[Counterexample]" = field(default_factory=list)
 
     def add(self, batch: "Batch") -> None:
         """Count ``batch`` in."""
@@ -56,7 +56,7 @@ class FuzzTally:
         self.ticks += batch.ticks
         self.moves += batch.moves
         self.crashes += batch.crashes
-        self.found += batch.found
+        self.counterexamples += batch.counterexamples
 
 
 @click.command(short_help="Search for faults that break a sweep: random ones, in virtual time.")
@@ -100,19 +100,19 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
     tally = _search(request, console) if request.again is None else _run_again(request, request.again, console)
     if request.json_out is not None:
         counts = {name: getattr(tally, name) for name in ("runs", "events", "ticks", "moves", "crashes")}
-        found = [
+        counterexamples = [
             {
-                "seed": one.seed,
-                "policy": one.case.policy,
-                "invariant": one.violation.invariant,
-                "detail": one.violation.detail,
-                "at_s": one.violation.at,
-                "file": f"fuzz-{one.seed}.json",
+                "seed": counterexample.seed,
+                "policy": counterexample.case.policy,
+                "invariant": counterexample.violation.invariant,
+                "detail": counterexample.violation.detail,
+                "at_s": counterexample.violation.at,
+                "file": f"fuzz-{counterexample.seed}.json",
             }
-            for one in tally.found
+            for counterexample in tally.counterexamples
         ]
-        write_json(request.json_out, {**counts, "found": found})
-    if tally.found:
+        write_json(request.json_out, {**counts, "found": counterexamples})
+    if tally.counterexamples:
         raise click.exceptions.Exit(_FAILED)
 
 
@@ -130,17 +130,19 @@ def _search(request: FuzzRequest, console: Console) -> FuzzTally:
         for batch in search(seeds, policies, request.minutes, request.processes):
             tally.add(batch)
             advance(batch.runs)
-            for found in batch.found:
-                file = request.keep / f"fuzz-{found.seed}.json"
-                file.write_text(dump_case(found.case), encoding="utf-8")
-                told = f"seed {found.seed}, {found.case.policy}: {_in_words(found.violation)}"
-                _print(console, f"{told}\n  {found.case.size}: {file}")
+            for counterexample in batch.counterexamples:
+                file = request.keep / f"fuzz-{counterexample.seed}.json"
+                file.write_text(dump_case(counterexample.case), encoding="utf-8")
+                told = (
+                    f"seed {counterexample.seed}, {counterexample.case.policy}: {_in_words(counterexample.violation)}"
+                )
+                _print(console, f"{told}\n  {counterexample.case.size}: {file}")
     seconds = time.monotonic() - began
     _print(
         console,
         f"seeds {request.seed} to {seeds[-1]} under {len(policies)} policies: {tally.runs} sweeps in {seconds:.0f} s, "
         f"{tally.events} events, {tally.ticks} ticks, {tally.moves} moves, {tally.crashes} crashes of the controller; "
-        f"{len(tally.found) or 'none'} went wrong",
+        f"{len(tally.counterexamples) or 'none'} went wrong",
     )
     return tally
 
@@ -157,7 +159,7 @@ def _run_again(request: FuzzRequest, file: Path, console: Console) -> FuzzTally:
     ordeal = run_case(case)
     tally = FuzzTally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
     if ordeal.violation is not None:
-        tally.found.append(Counterexample(case.scenario.seed, case, ordeal.violation))
+        tally.counterexamples.append(Counterexample(case.scenario.seed, case, ordeal.violation))
     _print(console, f"{file}: {'nothing went wrong' if ordeal.violation is None else _in_words(ordeal.violation)}")
     return tally
 

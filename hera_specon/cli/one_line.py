@@ -236,24 +236,24 @@ def one_line(given: Given, seed: int, saved: Path | None) -> OneLine:
         raise click.UsageError(message) from error
 
 
-def _one_line(given: Given, found: Assignments, seed: int, saved: Path | None) -> OneLine:
+def _one_line(given: Given, assigned: Assignments, seed: int, saved: Path | None) -> OneLine:
     if given.file is None and not given.command:
         message = "Name the program: specon run train.py NAME=VALUES..., or specon run NAME=VALUES... -- COMMAND..."
         raise click.UsageError(message)
     if given.file is not None and saved is not None and saved.absolute() == given.file.absolute():
         message = f"--save {saved} would overwrite the program: name another file."
         raise click.UsageError(message)
-    if not found.space:
+    if not assigned.space:
         message = f"No hyperparameter has several values, so there is nothing to sweep. Write {FORMS}."
         raise click.UsageError(message)
     objective = _objective(given.options["minimized"], given.options["maximized"])
-    search, trials = _search(found.space, given.options["search"], given.options["trials"])
+    search, trials = _search(assigned.space, given.options["search"], given.options["trials"])
     command = given.command or command_of(given.file or Path())
     sweep = WrittenSweep(
         command=command,
-        space=found.space,
-        fixed=found.fixed,
-        flags={name: form for file in _scripts(command) for name, form in truth_flags(file, found.truths).items()},
+        space=assigned.space,
+        fixed=assigned.fixed,
+        flags={name: form for file in _scripts(command) for name, form in truth_flags(file, assigned.truths).items()},
         objective=objective or minimize("loss"),
         search=search,
         trials=trials,

@@ -95,8 +95,8 @@ def _how_whole(results: "Sequence[RunResult]") -> str:
 
     Trials with hooks keep what they log. Of those without, MLflow alone knows it.
     """
-    trials = [one for result in results for one in result.trials if one.succeeded and not one.stopped]
-    missing = [one.id for one in trials if one.final_metric is None]
+    trials = [trial for result in results for trial in result.trials if trial.succeeded and not trial.stopped]
+    missing = [trial.id for trial in trials if trial.final_metric is None]
     if not missing:
         return "The results above are whole."
     which = missing[0] if len(missing) == 1 else f"{len(missing)} trials, such as {missing[0]}"

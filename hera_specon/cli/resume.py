@@ -89,15 +89,15 @@ def resume(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
         _resume_here(request, folder)
 
 
-def _print_trials(found: dict[str, str], chosen: "Callable[[str], bool]", where: str) -> None:
+def _print_trials(ended: dict[str, str], chosen: "Callable[[str], bool]", where: str) -> None:
     """Print the trials that are to go on.
 
     Raises:
         NothingToResumeError: There are none.
     """
-    going_on = {trial: why for trial, why in found.items() if chosen(trial)}
+    going_on = {trial: why for trial, why in ended.items() if chosen(trial)}
     if not going_on:
-        known = ", ".join(found) or "none"
+        known = ", ".join(ended) or "none"
         message = f"Nothing to resume in {where}: trials that were ended early: {known}."
         raise NothingToResumeError(message)
     for trial, why in going_on.items():
@@ -136,7 +136,7 @@ def _resume_here(request: ResumeRequest, folder: Path) -> None:
     if not (record.about.get("finished") or len(record.results()) == len(record.about.get("policies", ()))):
         _let_go_on(request, RunDesk(folder))
         return
-    stopped = {one.id: one.stopped for result in record.results() for one in result.trials if one.stopped}
+    stopped = {trial.id: trial.stopped for result in record.results() for trial in result.trials if trial.stopped}
     if all(run.result is not None for run in record.runs):
         _print_trials(stopped, request.chosen, folder.name)
     if request.dry_run:

@@ -61,7 +61,7 @@ def open_cluster(kubeconfig: str | None, context: str | None, namespace: str | N
             contexts, active = config.list_kube_config_contexts(files)
         except (ConfigException, OSError):
             contexts, active = [], None
-        chosen = next((one for one in contexts if one["name"] == context), None) if context else active
+        chosen = next((known for known in contexts if known["name"] == context), None) if context else active
         namespace = str(((chosen or {}).get("context") or {}).get("namespace") or "")
     return Access(api, namespace or "default")
 
@@ -88,8 +88,8 @@ def read_workflows(access: Access) -> list[WorkflowRecord]:
         ApiError: They may not be read.
     """
     pages = access.api.pages(WORKFLOWS.path(access.namespace), {}, _PAGE)
-    found = [workflow for page in pages for workflow in mappings(page, "items")]
-    records = [record for workflow in found if (record := project_workflow(dict(workflow))) is not None]
+    workflows = [workflow for page in pages for workflow in mappings(page, "items")]
+    records = [record for workflow in workflows if (record := project_workflow(dict(workflow))) is not None]
     return sorted(records, key=lambda record: record.created_at, reverse=True)
 
 
@@ -121,7 +121,7 @@ def find_workflow(access: Access, wanted: str | None) -> Json:
     if wanted is not None:
         # One that ended long ago is not among those known. A list of one, since a get would raise where there is none.
         pages = access.api.pages(WORKFLOWS.path(access.namespace), {"fieldSelector": f"metadata.name={wanted}"}, 1)
-        for workflow in (one for page in pages for one in mappings(page, "items")):
+        for workflow in (item for page in pages for item in mappings(page, "items")):
             return dict(workflow)
     names = ", ".join(record.name for record in known[:_MOST_NAMED]) or "none"
     what = "no workflow with a sweep" if wanted is None else f"no workflow and no sweep {wanted!r}"

@@ -46,7 +46,7 @@ def find_held(access: Access, workflow: str | None) -> Held:
     return Held(tuple(gated), tuple(record for record in steered if not record.finished), points)
 
 
-def let_go(access: Access, found: Held) -> Sequence[str]:
+def let_go(access: Access, held: Held) -> Sequence[str]:
     """Take our gate off the pods and the mark of a controller off the workflows; return what was done, in words.
 
     Other gates of the pods stay. A pod that is gone or another one by now is passed over.
@@ -55,7 +55,7 @@ def let_go(access: Access, found: Held) -> Sequence[str]:
         ApiError: The cluster refused, or does not answer.
     """
     told = []
-    for record in found.adopted:
+    for record in held.adopted:
         body = {"metadata": {"uid": record.uid, "annotations": {labels.ANNOTATION_ADOPTED: None}}}
         try:
             access.api.patch(WORKFLOWS.path(record.namespace, record.name), body)
@@ -63,14 +63,14 @@ def let_go(access: Access, found: Held) -> Sequence[str]:
             told.append(f"workflow {record.name} is gone")
         else:
             told.append(f"workflow {record.name}: trials that leave a node wait for no controller any more")
-    for pod in found.pods:
+    for pod in held.pods:
         drawn, notes = "", dict[str, str | None]()
         if (trial := pod.definition) is not None and trial.search:
-            if trial.id not in found.points:
+            if trial.id not in held.points:
                 drawn = ", with hyperparameters drawn by chance"
             # The same chance for each attempt of a trial.
             chance = Random(trial.id)  # noqa: S311 - repeatable, guards no secret
-            notes |= point_annotations(found.points.get(trial.id) or read_search(trial.search).by_chance(chance))
+            notes |= point_annotations(held.points.get(trial.id) or read_search(trial.search).by_chance(chance))
         try:
             open_gate(access.api, pod, None, notes)
         except (NotFoundError, ConflictError):

@@ -141,7 +141,9 @@ def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSw
         MlflowUnreachableError: MLflow does not answer.
     """
     try:
-        experiments = [found for name in sorted(set(sweeps.values())) if (found := client.get_experiment_by_name(name))]
+        experiments = [
+            experiment for name in sorted(set(sweeps.values())) if (experiment := client.get_experiment_by_name(name))
+        ]
         ids = [experiment.experiment_id for experiment in experiments]
         runs = [run for sweep in sweeps for run in _runs(client, ids, sweep)] if ids else []
         parents = {sweep: run for sweep in sweeps for run in _parents(client, ids, sweep)} if ids else {}
@@ -226,8 +228,10 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
             trials=tuple(_show_trial(state, record, tracked.get(name)) for name, state in sorted(states.items())),
             nodes=(),
         ),
-        assessments={name: found for name, one in tracked.items() if (found := one.assessment()) is not None},
-        reasons={name: one.reason() for name, one in tracked.items()} | _failures(states),
+        assessments={
+            name: assessment for name, trial in tracked.items() if (assessment := trial.assessment()) is not None
+        },
+        reasons={name: trial.reason() for name, trial in tracked.items()} | _failures(states),
         missing=missing,
         forecast=known.forecast(record.created_at),
         over=record.finished,

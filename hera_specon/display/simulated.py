@@ -129,40 +129,40 @@ def _share_alone(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _seconds(found: MeanOverSeeds | None) -> str:
-    return _with_reach(found, lambda value: f"{value:.1f}")
+def _seconds(mean: MeanOverSeeds | None) -> str:
+    return _with_reach(mean, lambda value: f"{value:.1f}")
 
 
-def _two_places(found: MeanOverSeeds | None) -> str:
-    return _with_reach(found, lambda value: f"{value:.2f}")
+def _two_places(mean: MeanOverSeeds | None) -> str:
+    return _with_reach(mean, lambda value: f"{value:.2f}")
 
 
-def _count(found: MeanOverSeeds | None) -> str:
-    return formatting.DASH if found is None else f"{found.mean:.1f}"
+def _count(mean: MeanOverSeeds | None) -> str:
+    return formatting.DASH if mean is None else f"{mean.mean:.1f}"
 
 
-def _percent(found: MeanOverSeeds | None) -> str:
-    return _with_reach(found, lambda value: f"{value * 100:.1f}", signed=True, unit=" %")
+def _percent(mean: MeanOverSeeds | None) -> str:
+    return _with_reach(mean, lambda value: f"{value * 100:.1f}", signed=True, unit=" %")
 
 
-def _share(found: MeanOverSeeds | None) -> str:
-    return _with_reach(found, lambda value: f"{value * 100:.0f}", unit=" %")
+def _share(mean: MeanOverSeeds | None) -> str:
+    return _with_reach(mean, lambda value: f"{value * 100:.0f}", unit=" %")
 
 
-def _finer_share(found: MeanOverSeeds | None) -> str:
-    return _with_reach(found, lambda value: f"{value * 100:.1f}", unit=" %")
+def _finer_share(mean: MeanOverSeeds | None) -> str:
+    return _with_reach(mean, lambda value: f"{value * 100:.1f}", unit=" %")
 
 
 def _with_reach(
-    found: MeanOverSeeds | None, told: Callable[[float], str], *, signed: bool = False, unit: str = ""
+    mean: MeanOverSeeds | None, told: Callable[[float], str], *, signed: bool = False, unit: str = ""
 ) -> str:
-    if found is None:
+    if mean is None:
         return formatting.DASH
-    value = told(found.mean)
+    value = told(mean.mean)
     if float(value) == 0:
         value = value.removeprefix("-")
-    sign = "+" if signed and found.mean > 0 and float(value) > 0 else ""
-    reach = "" if found.half_width is None else f" \N{PLUS-MINUS SIGN}{told(found.half_width)}"
+    sign = "+" if signed and mean.mean > 0 and float(value) > 0 else ""
+    reach = "" if mean.half_width is None else f" \N{PLUS-MINUS SIGN}{told(mean.half_width)}"
     return f"{sign}{value}{reach}{unit}"
 
 
@@ -171,7 +171,7 @@ _WITH_REACH: Mapping[Unit, Callable[[MeanOverSeeds | None], str]] = {
     "change": _percent,
     "seconds": _seconds,
     "trials": _two_places,
-    "percent": lambda found: _with_reach(found, lambda value: f"{value:.2f}", unit=" %"),
+    "percent": lambda mean: _with_reach(mean, lambda value: f"{value:.2f}", unit=" %"),
 }
 _ALONE: Mapping[Unit, Callable[[float], str]] = {
     "share": _share_alone,
@@ -273,12 +273,12 @@ def _forecasts_table(replayed: Replayed) -> Table:
     kept = [best_kept(replayed.source, forecast) for forecast in replayed.forecasts]
     if any(kept):
         rows: dict[str, Callable[[BestKept], str]] = {
-            "best model kept": lambda found: f"in {found.kept_share:.0%} of seeds",
-            "  regret": lambda found: f"{found.regret_percent.mean:.2f} % (to {found.regret_percent.high:.2f})",
-            "trials ended early": lambda found: f"{found.stopped.mean:.1f}",
+            "best model kept": lambda best: f"in {best.kept_share:.0%} of seeds",
+            "  regret": lambda best: f"{best.regret_percent.mean:.2f} % (to {best.regret_percent.high:.2f})",
+            "trials ended early": lambda best: f"{best.stopped.mean:.1f}",
         }
         for title, cell in rows.items():
-            table.add_row(title, *(formatting.DASH if found is None else cell(found) for found in kept))
+            table.add_row(title, *(formatting.DASH if best is None else cell(best) for best in kept))
     return table
 
 

@@ -29,7 +29,7 @@ def failures(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
     folders: Sequence[Path | None] = parts if len(parts) == len(results) else [None] * len(results)
     told: list[str] = []
     for part, result in zip(folders, results, strict=True):
-        for trial in (one for one in result.trials if not one.succeeded):
+        for trial in (failed for failed in result.trials if not failed.succeeded):
             code = "" if trial.exit_code is None else f" with exit code {trial.exit_code}"
             log = next((part / "logs").glob(f"*.{escape(trial.id)}.log"), None) if part else None
             said = f": {_shorten(last_line(log))}\n    its log: {log}" if log else ""

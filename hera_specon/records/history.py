@@ -86,7 +86,7 @@ def history(events: Iterable[TimelineEvent]) -> SweepHistory:
     moves = []
     for event in ordered:
         if event.kind is EventKind.MOVE:
-            before = [one for one in stretches[event.trial] if one.start < event.at and one.node]
+            before = [stretch for stretch in stretches[event.trial] if stretch.start < event.at and stretch.node]
             source = before[-1].node if before else None
             moves.append(Move(event.trial, event.at, source, event.node, event.reason or ""))
     return SweepHistory(

@@ -190,7 +190,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
     for trial, events in by_trial.items():
         acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
         reasons[TrialId(trial)] = next((reason for reason in acted if reason), "")
-    params = {one.id: bound_parameters(one.params) for one in run.result.trials} if run.result else {}
+    params = {trial.id: bound_parameters(trial.params) for trial in run.result.trials} if run.result else {}
     trials = [replace(_trial(name, by_trial[name], direction), parameters=params.get(name, ())) for name in by_trial]
     return SweepState(
         name=name,
@@ -217,7 +217,7 @@ def _places(part: Path) -> dict[TrialId, TrialProcesses]:
         return {}
     places = {}
     for job in (job for job in jobs if job.trial):
-        pids = tuple(one.pid for one in job.processes if job.placed and one.alive)
+        pids = tuple(process.pid for process in job.processes if job.placed and process.alive)
         own = made_before(part / WORK / file_name(job.trial))
         places[TrialId(job.trial.partition(".")[2])] = TrialProcesses(pids, str(own or ""))
     return places

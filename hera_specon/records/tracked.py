@@ -82,11 +82,11 @@ def sweep_runs(client: MlflowClient, wanted: str) -> list[Run]:
         f"attributes.run_name LIKE '{wanted} %' AND tags.`{TAG_POLICY}` != ''",
     )
     for question in questions:
-        found = client.search_runs(experiments, question, max_results=_MOST_RUNS, order_by=["attributes.start_time"])
+        runs = client.search_runs(experiments, question, max_results=_MOST_RUNS, order_by=["attributes.start_time"])
         # MLflow's LIKE takes "_" for any character, so a run that it found may be another's.
         parents = [
             run
-            for run in found
+            for run in runs
             if TAG_POLICY in run.data.tags
             and TAG_TRIAL_ID not in run.data.tags
             and wanted in {run.info.run_id, run.data.tags.get(TAG_SWEEP_ID), str(run.info.run_name).partition(" ")[0]}

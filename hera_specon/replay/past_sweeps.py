@@ -161,19 +161,19 @@ def runs_below(client: MlflowClient, wanted: str) -> list[TrackedTrial]:
     return [run for run in runs if run.run_id not in parents]
 
 
-def past_runs(client: MlflowClient, name: str, found: Sequence[TrackedTrial], objective: KnownObjective) -> PastSweep:
-    """Return ``found`` as a sweep that nobody steered; each run is taken to be submitted when it began.
+def past_runs(client: MlflowClient, name: str, tracked: Sequence[TrackedTrial], objective: KnownObjective) -> PastSweep:
+    """Return ``tracked`` as a sweep that nobody steered; each run is taken to be submitted when it began.
 
     Raises:
         PastSweepError: None of them finished and logged the objective.
         MlflowException: MLflow is away or refuses.
     """
-    metric = chosen_objective(client, found, objective.metric)
-    began = min(trial.began_at for trial in found)
-    counts = Counter(trial.name for trial in found)
+    metric = chosen_objective(client, tracked, objective.metric)
+    began = min(trial.began_at for trial in tracked)
+    counts = Counter(trial.name for trial in tracked)
     trials: list[PastTrial] = []
     left_out: list[str] = []
-    for run in found:
+    for run in tracked:
         trial = _past_run(client, run, metric, began)
         if trial is None:
             left_out.append(f"{run.name} {'logged no objective' if run.finished else 'did not finish'}")

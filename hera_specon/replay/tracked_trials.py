@@ -49,16 +49,16 @@ def tracked_trials(client: MlflowClient, experiments: Sequence[str], wanted: str
         PastSweepError: They are too many.
         MlflowException: MLflow is away or refuses.
     """
-    found: list[Run] = []
+    runs: list[Run] = []
     token: str | None = None
-    while len(found) <= _MOST_RUNS:
+    while len(runs) <= _MOST_RUNS:
         page = client.search_runs(
             list(experiments), wanted, max_results=_PAGE, order_by=["attributes.start_time"], page_token=token
         )
-        found += page
+        runs += page
         token = page.token
         if not token:
-            return [_read_trial(run) for run in found]
+            return [_read_trial(run) for run in runs]
     message = f"MLflow has more than {_MOST_RUNS} runs of this sweep"
     raise PastSweepError(message)
 

@@ -14,10 +14,10 @@ from hera_specon.report.style import POLICIES, dress, html, text
 def best_so_far(history: SweepHistory, direction: Direction) -> list[tuple[float, float, str]]:
     """Return when a report was the best of its sweep so far: seconds, value and trial; NaN and infinities are none."""
     told = sorted(
-        (one.at, one.value, trial)
+        (report.at, report.value, trial)
         for trial, reports in history.reports.items()
-        for one in reports
-        if math.isfinite(one.value)
+        for report in reports
+        if math.isfinite(report.value)
     )
     sign = 1 if direction is Direction.MINIMIZE else -1
     bests: list[tuple[float, float, str]] = []

@@ -102,7 +102,7 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
             reports = run.history.reports[trial]
             if reports:
                 curve = go.Scatter(
-                    x=[one.at for one in reports], y=[one.value for one in reports], mode="lines",
+                    x=[report.at for report in reports], y=[report.value for report in reports], mode="lines",
                     line={"color": colours[trial], "width": 1.8}, name=text(trial), legendgroup=trial,
                     showlegend=row == 1,
                     hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
@@ -128,7 +128,11 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
 
 def forecast_chart(runs: Sequence[PolicyRun], end: float) -> str:
     """Return when each sweep was expected to end, over the time at which that was told, as HTML; empty without any."""
-    shown = [(run, told) for run in runs if (told := [(one.at, one.end) for one in run.forecasts if one.end])]
+    shown = [
+        (run, told)
+        for run in runs
+        if (told := [(forecast.at, forecast.end) for forecast in run.forecasts if forecast.end])
+    ]
     if not shown:
         return ""
     figure = make_subplots(

@@ -43,7 +43,7 @@ def early_order(run: PolicyRun, direction: Direction) -> EarlyOrder | None:
     """Return how early the order of a run's trials was known; None where too few came to their end."""
     from scipy.stats import spearmanr  # noqa: PLC0415 - it takes half a second, and most commands make no report
 
-    whole = [one.id for one in run.result.trials if one.succeeded and not one.stopped] if run.result else []
+    whole = [trial.id for trial in run.result.trials if trial.succeeded and not trial.stopped] if run.result else []
     pairs = [pair for name in whole if (pair := _early_and_final(run.history.reports.get(name, ()), direction))]
     if len(pairs) < LEAST_TRIALS:
         return None
@@ -52,13 +52,17 @@ def early_order(run: PolicyRun, direction: Direction) -> EarlyOrder | None:
         return None  # all are equally good, so there is no order
     agreement = float(spearmanr(early, final).statistic)
     best = early[final.index(min(final))]
-    return EarlyOrder(run.policy, len(pairs), agreement, sum(one < best for one in early))
+    return EarlyOrder(run.policy, len(pairs), agreement, sum(loss < best for loss in early))
 
 
 def _early_and_final(reports: Sequence[ObjectiveReading], direction: Direction) -> tuple[float, float] | None:
     """Return the best loss of a trial up to the first rung, and in all; None where it reported too seldom."""
     sign = 1 if direction is Direction.MINIMIZE else -1
-    told = [(one.step, sign * one.value) for one in reports if one.step is not None and math.isfinite(one.value)]
+    told = [
+        (report.step, sign * report.value)
+        for report in reports
+        if report.step is not None and math.isfinite(report.value)
+    ]
     if not told:
         return None
     steps = max(step for step, _ in told) + 1

@@ -57,14 +57,14 @@ def importances(ranked: Sequence[TrialResult]) -> dict[str, float]:
     return importance_of
 
 
-def importance_chart(found: dict[str, float]) -> str:
+def importance_chart(importances: dict[str, float]) -> str:
     """Return the importances as bars, as HTML; empty where there are none."""
-    if not found:
+    if not importances:
         return ""
-    names = list(found)[::-1]
+    names = list(importances)[::-1]
     figure = go.Figure(
         go.Bar(
-            x=[found[name] for name in names],
+            x=[importances[name] for name in names],
             y=[text(name) for name in names],
             orientation="h",
             marker={"color": "#2f7ed8"},

@@ -91,7 +91,7 @@ def page(record: RunRecord) -> str:
         learning=learning_chart(record.runs, colours, objective),
         best=best_chart(record.runs, direction, objective),
         leaders=[leaders_of(run.policy, sweep, ranked) for run, sweep, ranked in ranked_by_sweep(record.runs)],
-        early_orders=[found for run in record.runs if (found := early_order(run, direction))],
+        early_orders=[order for run in record.runs if (order := early_order(run, direction))],
         first_rung=FIRST_RUNG,
         ended_early=[(run.policy, early) for run in record.runs if (early := ended_early(run))],
         completion=completion_chart(results) if results else "",
@@ -141,7 +141,7 @@ def ended_early(run: PolicyRun) -> list[TrialResult]:
 def held_ranges(run: PolicyRun) -> tuple[int, int]:
     """Return how many of the ranges that were told of trials held their ends, and how many were told."""
     ends = {trial.id: trial.completed_s for trial in run.result.trials} if run.result else {}
-    told = [(ends[name], end) for one in run.forecasts for name, end in one.trials.items() if name in ends]
+    told = [(ends[name], end) for forecast in run.forecasts for name, end in forecast.trials.items() if name in ends]
     return sum(end.holds(at) for at, end in told), len(told)
 
 

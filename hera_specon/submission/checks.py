@@ -77,14 +77,14 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
             f"has {TRACKING_URI}={uri!r}, which no pod can reach; "
             "give the server's address in the cluster with --mlflow-tracking-uri"
         )
-    gang = next((one for one in spec.get("templates") or [] if runs_gang(one, template)), None)
+    gang = next((item for item in spec.get("templates") or [] if runs_gang(item, template)), None)
     yield from _retry_problems((template if gang is None else gang).get("retryStrategy") or {})
     yield from _worker_problems(template, spec, gang)
     yield from _state_problems(template, spec)
     yield from folder_problems(template)
     notes = (template.get("metadata") or {}).get("annotations") or {}
     planned = planned_trials({"spec": spec}, [sweep_of(template)], {})
-    unnameable = (why_unnameable(*one.id.partition(".")[::2]) for one in planned)
+    unnameable = (why_unnameable(*trial.id.partition(".")[::2]) for trial in planned)
     yield from itertools.islice(filter(None, unnameable), 1)
     yield from _annotation_problems(notes, len(planned))
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
@@ -233,7 +233,7 @@ def asked_gangs(manifest: Manifest) -> dict[str, GangRequest]:
 
 def search_warning(manifest: Manifest) -> str | None:
     """Return what to know if a search chooses the hyperparameters of trials: they start only under a controller."""
-    notes = {sweep_of(one): (one["metadata"].get("annotations") or {}) for one in trial_templates(manifest)}
+    notes = {sweep_of(item): (item["metadata"].get("annotations") or {}) for item in trial_templates(manifest)}
     searched = sorted(sweep for sweep, given in notes.items() if labels.ANNOTATION_SEARCH in given)
     if not searched:
         return None

@@ -88,7 +88,7 @@ def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
         patch, sweep = str(template.get("podSpecPatch") or ""), sweep_of(template)
         kinds = (*(gates(sweep, **kind) for kind in _OTHER_GATES), worker_gates(sweep, first=True))
         first = {gates(sweep): gates(sweep, first=True), worker_gates(sweep): worker_gates(sweep, first=True)}
-        if not any(one in patch for one in (*first, *kinds)):
+        if not any(gate in patch for gate in (*first, *kinds)):
             problem = (
                 f"the trials of sweep {sweep!r} have no gate that could hold first attempts: "
                 "build the workflow again with Sweep, or leave --gate-first and --first-nodes-of out"

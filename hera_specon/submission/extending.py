@@ -48,7 +48,11 @@ def extend_manifest(manifest: Manifest, earlier: Manifest, record: WorkflowRecor
     if not left:
         raise SubmissionError([f"workflow {record.name!r} has all trials of the file already: raise trials= there"])
     arguments = document["spec"].setdefault("arguments", {})
-    others = [one for one in arguments.get("parameters") or [] if one.get("name") != labels.PARAMETER_CONTINUE]
+    others = [
+        parameter
+        for parameter in arguments.get("parameters") or []
+        if parameter.get("name") != labels.PARAMETER_CONTINUE
+    ]
     arguments["parameters"] = [*others, {"name": labels.PARAMETER_CONTINUE, "value": record.sweep_uid}]
     return document
 

@@ -27,9 +27,9 @@ _ANNOTATION: Final = re.compile(r"metadata\.annotations\['([^']+)'\]")
 
 def ended_early(record: WorkflowRecord) -> dict[str, str]:
     """Return why trials of a workflow were ended early, by ``<sweep>.<number>``."""
-    sweeps = [one.id.removeprefix(f"{record.sweep_uid}.") for one in record.sweeps]
+    sweeps = [sweep.id.removeprefix(f"{record.sweep_uid}.") for sweep in record.sweeps]
     # The longest first: one of two sweeps may be called as the other one with its trial.
-    marks = {of_sweep(labels.ANNOTATION_STOP, one): one for one in sorted(sweeps, key=len, reverse=True)}
+    marks = {of_sweep(labels.ANNOTATION_STOP, name): name for name in sorted(sweeps, key=len, reverse=True)}
     why_of = {}
     for note, why in record.annotations.items():
         for mark, sweep in marks.items():
@@ -57,7 +57,11 @@ def continue_manifest(
     if not spec.get("templates"):
         raise SubmissionError([f"workflow {record.name!r} has no templates of its own: submit its template again"])
     arguments = spec.setdefault("arguments", {})
-    others = [one for one in arguments.get("parameters") or [] if one.get("name") != labels.PARAMETER_CONTINUE]
+    others = [
+        parameter
+        for parameter in arguments.get("parameters") or []
+        if parameter.get("name") != labels.PARAMETER_CONTINUE
+    ]
     arguments["parameters"] = [*others, {"name": labels.PARAMETER_CONTINUE, "value": record.sweep_uid}]
     for template in trial_templates({"spec": spec}):
         sweep = sweep_of(template)

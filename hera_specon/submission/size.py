@@ -88,14 +88,14 @@ def check_size(manifest: Manifest, *, offloaded: bool) -> None:
 
 def _fan_outs(manifest: Manifest) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield each step that starts the trials of a sweep, and how many nodes Argo makes for one of them."""
-    templates = {one.get("name"): one for one in (manifest.get("spec") or {}).get("templates") or []}
+    templates = {template.get("name"): template for template in (manifest.get("spec") or {}).get("templates") or []}
     for pod in trial_templates(manifest):
         sweep = sweep_of(pod)
-        gang = any(runs_gang(one, pod) for one in templates.values())
+        gang = any(runs_gang(template, pod) for template in templates.values())
         most = int((pod["metadata"].get("annotations") or {}).get(labels.ANNOTATION_WORKERS, 1))
         nodes = 1 + _ATTEMPTS * (2 + most if gang else 1)
         for group in (templates.get(sweep) or {}).get("steps") or []:
-            for step in (one for one in group if one.get("withItems")):
+            for step in (call for call in group if call.get("withItems")):
                 arrives = step.get("template") == sweep + labels.SUFFIX_ARRIVAL
                 yield step, nodes + _OF_ARRIVAL * arrives
 

@@ -19,7 +19,7 @@ def folder_problems(template: Manifest) -> Iterator[str]:
     if any(variable.get("name") == ENV_TRIAL_FOLDER for variable in variables):
         return
     # Kubernetes leaves a reference to a variable that it does not know as it stands.
-    used = json.dumps([main.get("command"), main.get("args"), [one.get("value") for one in variables]])
+    used = json.dumps([main.get("command"), main.get("args"), [variable.get("value") for variable in variables]])
     if f"$({ENV_TRIAL_FOLDER})" in used:
         yield (
             f"uses $({ENV_TRIAL_FOLDER}), which only `specon run` sets; name a folder of the pod for it: "
@@ -53,9 +53,9 @@ def _shared_folder(template: Manifest, spec: Manifest) -> Iterator[tuple[str, st
         for mount in main.get("volumeMounts") or []
         if folder and PurePosixPath(folder).is_relative_to(str(mount.get("mountPath") or "//"))
     ]
-    for mount in sorted(mounts, key=lambda one: -len(str(one["mountPath"])))[:1]:
+    for mount in sorted(mounts, key=lambda mount: -len(str(mount["mountPath"])))[:1]:
         volumes = [*(template.get("volumes") or []), *(spec.get("volumes") or [])]
-        volume: Manifest = next((one for one in volumes if one.get("name") == mount.get("name")), {})
+        volume: Manifest = next((item for item in volumes if item.get("name") == mount.get("name")), {})
         of_the_pod = _OF_ONE_POD & volume.keys() or mount.get("subPathExpr") or mount.get("readOnly")
         if not of_the_pod:
             yield folder, str(mount.get("name"))

@@ -24,4 +24,4 @@ def test_a_share_of_a_node_on_which_too_much_is_requested_may_become_smaller_and
     fits: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     jobs = [job(name, 1.0) for name in "abcd"]
-    assert (Room(Machine({NODE: 2.0}, 1e9), jobs).resize_lack(jobs[0], cpu) == "") is fits
+    assert (Room(Machine({NODE: 2.0}, 1e9), jobs).why_no_resize(jobs[0], cpu) is None) is fits

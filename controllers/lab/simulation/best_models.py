@@ -27,7 +27,11 @@ def final_losses(workload: Workload) -> Mapping[str, float]:
 def regret_percent(ran: ComparedRun) -> float | None:
     """Return the regret of a run in percent; None where all trials are equally good, or all diverge."""
     losses = final_losses(ran.workload)
-    ended = [losses[one.id] for one in ran.run.result.trials if one.succeeded and not one.stopped and one.id in losses]
+    ended = [
+        losses[trial.id]
+        for trial in ran.run.result.trials
+        if trial.succeeded and not trial.stopped and trial.id in losses
+    ]
     if (scale := _scale(losses)) is None:
         return None
     # A sweep in which nothing came to its end has found nothing better than its worst trial.
@@ -84,14 +88,14 @@ def beyond_chance_percent(ran: ComparedRun) -> float | None:
     best. None where nothing ended.
     """
     losses, directions = final_losses(ran.workload), {trial.direction for trial in ran.workload.trials}
-    found = [
+    ended = [
         loss
-        for one in ran.run.result.trials
-        if one.succeeded and not one.stopped and one.final_metric is not None
-        if math.isfinite(loss := _loss(one.final_metric, next(iter(directions))))
+        for trial in ran.run.result.trials
+        if trial.succeeded and not trial.stopped and trial.final_metric is not None
+        if math.isfinite(loss := _loss(trial.final_metric, next(iter(directions))))
     ]
     scale = _scale(losses)
-    return None if scale is None or not found else 100 * (min(losses.values()) - min(found)) / scale
+    return None if scale is None or not ended else 100 * (min(losses.values()) - min(ended)) / scale
 
 
 def _finite(reports: Sequence[CurvePoint], direction: Direction) -> list[float]:

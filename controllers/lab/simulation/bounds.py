@@ -134,7 +134,7 @@ class _Pool:
         releases = sum(demand.release for demand in self.demands)
         if self.given.changes:
             # In core seconds that were given by then, the machine is always the same.
-            demands = [replace(one, release=self.given.until(one.release)) for one in self.demands]
+            demands = [replace(demand, release=self.given.until(demand.release)) for demand in self.demands]
             ends = (self.given.when(turn.end) for turn in _one_machine(demands, 1.0, remaining=True))
             return max(self.alone, sum(ends) - releases)
         by_remaining = _one_machine(self.demands, self.given.most, remaining=True)

@@ -140,11 +140,11 @@ class PolicySummary:
         """Return what became of the best models: parts of the sweeps as plain numbers."""
         told = {name: self._told(partial(_own_measure, name)) for name in BEST_MODELS if name in self.runs[0].measures}
         parts = {name for name, measure in BEST_MODELS.items() if measure.unit == "share"}
-        return {name: found["mean"] if found and name in parts else found for name, found in told.items()}
+        return {name: figure["mean"] if figure and name in parts else figure for name, figure in told.items()}
 
     def _told(self, figure: Callable[[RunFigures], float | None]) -> dict[str, Any] | None:
-        found = self.over_seeds(figure)
-        return None if found is None else found.to_dict()
+        interval = self.over_seeds(figure)
+        return None if interval is None else interval.to_dict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,9 @@ class ExperimentPlan:
         """
         policies = (self.experiment.parameterised(parse_policy(spec)) for spec in self.policies)
         left_out = self.without
-        return tuple(policies if left_out is None else (Without(policy=one, left_out=left_out) for one in policies))
+        return tuple(
+            policies if left_out is None else (Without(policy=policy, left_out=left_out) for policy in policies)
+        )
 
 
 def run_seed(plan: ExperimentPlan, seed: int) -> tuple[RunFigures, ...]:

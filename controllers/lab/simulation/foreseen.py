@@ -49,14 +49,14 @@ def judge(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = PA
         ComingTrial(trial.id, trial.submitted_at, trial.cpu, trial.memory, trial.devices) for trial in workload.trials
     ]
     last = max(ends.values())
-    found = []
+    judged = []
     for part in parts:
         snapshot, known, supplies = next(look for look in reversed(looks.kept) if look[0].now <= part * last)
         told = forecast(snapshot, known, to_come, PolicyTraits.by(steers), supplies=supplies)
         end = None if told.end is None else _against(told.end, last, snapshot.now)
         trials = tuple(_against(of_trial, ends[name], snapshot.now) for name, of_trial in told.trials.items())
-        found.append(Judged(part, end, trials))
-    return found
+        judged.append(Judged(part, end, trials))
+    return judged
 
 
 def _against(told: EndRange, came_true: float, now: float) -> tuple[bool, float]:
@@ -74,10 +74,10 @@ class Coverage:
 
 def coverage(ranges: Iterable[tuple[bool, float]]) -> Coverage | None:
     """Return the coverage of ``ranges``, None where there are none."""
-    found = list(ranges)
-    if not found:
+    pairs = list(ranges)
+    if not pairs:
         return None
-    return Coverage(len(found), statistics.fmean(held for held, _ in found), statistics.median(w for _, w in found))
+    return Coverage(len(pairs), statistics.fmean(held for held, _ in pairs), statistics.median(w for _, w in pairs))
 
 
 class _Looks:

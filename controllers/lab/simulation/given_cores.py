@@ -56,7 +56,7 @@ class GivenCores:
 
     @cached_property
     def _given(self) -> list[float]:
-        found = [0.0]
+        given = [0.0]
         for (since, until), rate in zip(pairwise(self._times), self._rates, strict=False):
-            found.append(found[-1] + rate * (until - since))
-        return found
+            given.append(given[-1] + rate * (until - since))
+        return given

@@ -56,14 +56,14 @@ def watched(number: int) -> RunMeasure:
 def measures_of(workload: Workload) -> tuple[RunMeasure, ...]:
     """Return the measures of the goals that the trials of ``workload`` have."""
     goals = [trial.goals for trial in workload.trials]
-    found: tuple[RunMeasure, ...] = ()
+    measures: tuple[RunMeasure, ...] = ()
     if any(asked.deadline_s is not None for asked in goals):
-        found += DEADLINES
+        measures += DEADLINES
     if any(asked.target is not None for asked in goals):
-        found += TARGETS
+        measures += TARGETS
     if any(asked.seconds_per_step is not None for asked in goals):
-        found += PACES
-    return found
+        measures += PACES
+    return measures
 
 
 # Measures are functions with names, and no lambdas: they are pickled on their way to other processes.

@@ -33,8 +33,8 @@ class TableRow:
 
     def problem(self, column: str, expected: str) -> TableError:
         """Return the error that says what ``column`` should hold and what it holds."""
-        found = self.cells.get(column, "")
-        shown = repr(found if len(found) <= _SHOWN else f"{found[:_SHOWN]}...") if found else "nothing"
+        cell = self.cells.get(column, "")
+        shown = repr(cell if len(cell) <= _SHOWN else f"{cell[:_SHOWN]}...") if cell else "nothing"
         return TableError(f"{self.file}, line {self.line}, column {column}: expected {expected}, found {shown}")
 
     def text(self, column: str) -> str:
@@ -79,12 +79,12 @@ class TableRow:
             for column, cell in self.cells.items()
             if column.startswith(PARAMETER) and cell
         }
-        found = bound_parameters(written)
-        kept = {name for name, _ in found}
+        parameters = bound_parameters(written)
+        kept = {name for name, _ in parameters}
         if left_out := [name for name in written if name not in kept]:
             expected = f"one of at most {MOST_PARAMETERS} parameters, in at most {MOST_TEXT} characters"
             raise self.problem(PARAMETER + left_out[0], expected)
-        return found
+        return parameters
 
 
 def _range(kind: str, least: float, above: float) -> str:

@@ -109,13 +109,13 @@ def write_workload(workload: Workload, folder: Path) -> None:
 
 
 def _distinct(rows: Iterable[TableRow], column: str) -> dict[str, TableRow]:
-    found: dict[str, TableRow] = {}
+    by_name: dict[str, TableRow] = {}
     for row in rows:
         name = row.text(column)
-        if name in found:
-            raise row.problem(column=column, expected=f"each name once (line {found[name].line} has this one too)")
-        found[name] = row
-    return found
+        if name in by_name:
+            raise row.problem(column=column, expected=f"each name once (line {by_name[name].line} has this one too)")
+        by_name[name] = row
+    return by_name
 
 
 def _trial(row: TableRow, reports: Sequence[CurvePoint]) -> TrialSpec:
@@ -195,12 +195,12 @@ def _devices(row: TableRow) -> Devices:
 
 
 def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[CurvePoint]]:
-    found: dict[str, list[CurvePoint]] = {}
+    by_trial: dict[str, list[CurvePoint]] = {}
     for row in read_rows(path, _REPORT_COLUMNS):
         name = row.text("trial")
         if name not in trials:
             raise row.problem(column="trial", expected=f"a trial of {TRIALS}")
-        reports = found.setdefault(name, [])
+        reports = by_trial.setdefault(name, [])
         work_s = row.number("work_s", least=0)
         if reports and work_s < reports[-1].work_s:
             raise row.problem(
@@ -209,7 +209,7 @@ def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[Curve
         if work_s > (total := trials[name].number("work_s", above=0)) * (1 + _ROUNDING):
             raise row.problem(column="work_s", expected=f"at most the {total:g} that the trial has in {TRIALS}")
         reports.append(CurvePoint(work_s, row.number("value")))
-    return found
+    return by_trial
 
 
 def _nodes(path: Path) -> tuple[NodeSpec, ...]:

@@ -52,8 +52,8 @@ def node_forecast(loads: Iterable[Load], cores: float, power: float) -> NodeFore
 @lru_cache(maxsize=2**14)
 def _node_forecast(queue: tuple[Load, ...], cores: float, power: float) -> NodeForecast:
     exponents = (math.inf,) if power >= LINEAR else (1 / (1 - power), 4.0, 2.0, 1.0)
-    found = [(*_share(queue, cores, power, exponent), exponent) for exponent in exponents]
-    completions, last, exponent = min(found, key=lambda one: one[0] + LAST_WEIGHT * len(queue) * one[1])
+    forecasts = [(*_share(queue, cores, power, exponent), exponent) for exponent in exponents]
+    completions, last, exponent = min(forecasts, key=lambda of: of[0] + LAST_WEIGHT * len(queue) * of[1])
     drain = sum([work for work, _ in queue]) / math.pow(cores, power)
     return NodeForecast(completions, last, drain, _bound(queue, cores, cores, power), exponent)
 

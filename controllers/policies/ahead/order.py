@@ -123,14 +123,14 @@ def starting_order(queues: Sequence[Queue], *, protect_end: bool) -> list[TrialI
         queues: All that waits; no trial twice.
         protect_end: Whether the sweep's end counts: while more trials arrive nobody knows which will end it.
     """
-    first_due = min((one.due for queue in queues for one in queue.waiting), default=0.0)
+    first_due = min((waiting.due for queue in queues for waiting in queue.waiting), default=0.0)
     ranks: list[tuple[bool, float, float, TrialId]] = []
     for queue in queues:
         all_fit = queue.free >= len(queue.waiting)
         first = _dealt_to_free_places(queue, first_due) if protect_end and queue.free and not all_fit else frozenset()
-        for one in queue.waiting:
-            key = one.submitted_at if all_fit else one.due
-            ranks.append((one.trial not in first, key, one.submitted_at, one.trial))
+        for waiting in queue.waiting:
+            key = waiting.submitted_at if all_fit else waiting.due
+            ranks.append((waiting.trial not in first, key, waiting.submitted_at, waiting.trial))
     return [trial for *_, trial in sorted(ranks)]
 
 
@@ -139,10 +139,10 @@ def _dealt_to_free_places(queue: Queue, first_due: float) -> frozenset[TrialId]:
 
     Those submitted after ``first_due``, when somebody was due, are left out: they would overtake that one.
     """
-    line = sorted(queue.waiting, key=lambda one: (one.due, one.submitted_at, one.trial))
+    line = sorted(queue.waiting, key=lambda waiting: (waiting.due, waiting.submitted_at, waiting.trial))
     places = [_Place() for _ in range(len(queue.busy) + queue.free)]
     free, taken = [(0.0, number) for number in range(len(places))], list[tuple[float, int]]()
-    cards = [(one.length, True) for one in line] + [(length, False) for length in queue.busy]
+    cards = [(waiting.length, True) for waiting in line] + [(length, False) for length in queue.busy]
     for length, waits in sorted(cards, key=lambda card: (card[0].at_most, card[1]), reverse=True):
         to_free = bool(free) and (not waits or not taken or free[0] < taken[0])
         _, number = heappop(free if to_free else taken)
@@ -152,8 +152,8 @@ def _dealt_to_free_places(queue: Queue, first_due: float) -> frozenset[TrialId]:
     many = len(cards) + queue.ended >= MANY * len(places)
     wanted = Counter(place.first(many=many) for place in last)
     first: set[TrialId] = set()
-    for one in line:  # Of trials that are as long, the one that is due first.
-        if wanted[one.length.seconds] and one.submitted_at <= first_due:
-            wanted[one.length.seconds] -= 1
-            first.add(one.trial)
+    for waiting in line:  # Of trials that are as long, the one that is due first.
+        if wanted[waiting.length.seconds] and waiting.submitted_at <= first_due:
+            wanted[waiting.length.seconds] -= 1
+            first.add(waiting.trial)
     return frozenset(first)

@@ -79,14 +79,14 @@ class WorkPlan:
         self._weights = weights
         self._capacity = Capacity.of(snapshot)
         self._loads: dict[NodeName, dict[TrialId, Load]] = {node: {} for node in self.cores}
-        for name, one in estimates.items():
-            trial = one.trial
+        for name, estimate in estimates.items():
+            trial = estimate.trial
             if trial.phase in {Phase.SUSPENDING, Phase.STOPPING}:
                 continue  # What it has left will not be done there.
             moving = trial.moving_to if trial.phase is Phase.MOVING else None
             node = moving or trial.node or starting.get(name)
             if node in self._loads:
-                self._loads[node][name] = one.work, one.most
+                self._loads[node][name] = estimate.work, estimate.most
         self._unplaced: list[Trial] = []
         nodes = {node: (self._forecast(node), len(loads)) for node, loads in self._loads.items()}
         self._tally = Tally(nodes, self.cores, len(estimates), weights.end)
@@ -98,7 +98,7 @@ class WorkPlan:
 
     def earliest_end(self, expected: float = 0.0) -> float:
         """Return the seconds until the whole sweep can be done at the earliest, with ``expected`` work yet to come."""
-        loads = ((one.work, one.most) for one in self._estimates.values())
+        loads = ((estimate.work, estimate.most) for estimate in self._estimates.values())
         return earliest_end(loads, self.cores.values(), self._weights.power, expected)
 
     def places(self) -> Iterator[Proposal]:
@@ -110,7 +110,7 @@ class WorkPlan:
         """
         lines: dict[RequestShape, NodeLine] = {}
         for name in starting_order(self._queues(), protect_end=self._weights.end > 0):
-            trial, one = self._estimates[name].trial, self._estimates[name]
+            trial, estimate = self._estimates[name].trial, self._estimates[name]
             shape = request_shape(trial)
             if shape not in lines:
                 lines[shape] = NodeLine(self._tally, partial(self._has_room, trial))
@@ -118,12 +118,12 @@ class WorkPlan:
             if not near:
                 self._unplaced.append(trial)
                 continue
-            after = {node: self._forecast(node, (one.work, one.most)) for node in near}
+            after = {node: self._forecast(node, (estimate.work, estimate.most)) for node in near}
             costs = {node: self._tally.cost({node: forecast}) for node, forecast in after.items()}
             best = min(after, key=lambda node: (costs[node], -self._unused(node), self._crowded(node), node))
             place = Place.on(best, trial)
             self._capacity.apply(place)
-            self._loads[best][name] = one.work, one.most
+            self._loads[best][name] = estimate.work, estimate.most
             self._tally.change(best, after[best], len(self._loads[best]))
             yield Proposal(place, f"placing: it costs all trials the least on {best}")
 
@@ -160,11 +160,13 @@ class WorkPlan:
         idle = sorted(node for node in self.cores if not self._loads[node])
         tried: set[NodeName] = set()
         for name in sorted(movable, key=lambda name: (-self._estimates[name].work, name)):
-            one, source = self._estimates[name], self._estimates[name].trial.node
-            target = next((node for node in idle if self._capacity.fits(one.trial, node)), None)
+            estimate, source = self._estimates[name], self._estimates[name].trial.node
+            target = next((node for node in idle if self._capacity.fits(estimate.trial, node)), None)
             if target is None or source in tried or source not in self.cores or name not in self._loads[source]:
                 continue
-            here, there = (one.work / math.pow(cores, self._weights.power) for cores in (shown[name], one.most))
+            here, there = (
+                estimate.work / math.pow(cores, self._weights.power) for cores in (shown[name], estimate.most)
+            )
             little = shown[name] < UNUSED * self.cores[source]
             if little and here - there > (1 + WORTH) * self._weights.move_cost:
                 idle.remove(target)
@@ -191,18 +193,18 @@ class WorkPlan:
             if trial.phase in _LEAVING:
                 later.release(trial, trial.nodes)
         hopeless: set[RequestShape] = set()
-        helpable = (one for one in self._unplaced if not one.gang and request_shape(one) not in hopeless)
+        helpable = (trial for trial in self._unplaced if not trial.gang and request_shape(trial) not in hopeless)
         for trial in islice(helpable, MOST_HELPED):
             node = next((node for node in ends if later.fits(trial, node)), None)
             if node is None:
                 wait = seconds_until_room(trial, ends, later)
-                found = self._best_exchange(wait, islice(exchanges(trial, ends, later, movable), LOOKED_AT))
-                if found is None:
+                exchange = self._best_exchange(wait, islice(exchanges(trial, ends, later, movable), LOOKED_AT))
+                if exchange is None:
                     hopeless.add(request_shape(trial))
                     continue
-                moved, node, target = found
+                moved, node, target = exchange
                 movable.remove(moved.id)
-                ends[node].remove(next(one for one in ends[node] if one[1] is moved))
+                ends[node].remove(next(end for end in ends[node] if end[1] is moved))
                 move = self._move(moved.id, target)
                 later.apply(move)
                 later.release(moved, (node,))
@@ -213,28 +215,28 @@ class WorkPlan:
     def _ends(self) -> dict[NodeName, list[tuple[float, Trial]]]:
         """Return the trials of each node that do not leave it yet, the first that can have ended first."""
         ends: dict[NodeName, list[tuple[float, Trial]]] = {node: [] for node in self.cores}
-        for name, one in self._estimates.items():
-            for node in sorted(set(one.trial.nodes)) if one.trial.phase not in _LEAVING else ():
+        for name, estimate in self._estimates.items():
+            for node in sorted(set(estimate.trial.nodes)) if estimate.trial.phase not in _LEAVING else ():
                 if node in ends:
-                    ends[node].append((self._length(name, self.cores[node]).seconds, one.trial))
+                    ends[node].append((self._length(name, self.cores[node]).seconds, estimate.trial))
         for line in ends.values():
             line.sort(key=lambda end: (end[0], end[1].id))
         return ends
 
-    def _best_exchange(self, wait: float, found: Iterable[Exchange]) -> Exchange | None:
+    def _best_exchange(self, wait: float, possible: Iterable[Exchange]) -> Exchange | None:
         """Return the exchange that costs those that run the least, if it costs far less than the ``wait`` it saves."""
         before, cost = self._tally.cost({}), self._weights.move_cost
         best: tuple[float, Exchange] | None = None
-        for one in found if wait > (1 + WORTH) * cost else ():
-            if self._worth_moving(one.trial.id):
-                gain = wait - cost + before - self._cost_of_move(one.trial.id, one.source, one.target)
+        for exchange in possible if wait > (1 + WORTH) * cost else ():
+            if self._worth_moving(exchange.trial.id):
+                gain = wait - cost + before - self._cost_of_move(exchange.trial.id, exchange.source, exchange.target)
                 if best is None or gain > best[0]:
-                    best = gain, one
+                    best = gain, exchange
         return best[1] if best is not None and best[0] > WORTH * cost else None
 
     def _saving_time(self, movable: set[TrialId], *, only_idle: bool = False) -> Iterator[Proposal]:
-        while found := self._best_move(movable, only_idle=only_idle):
-            gain, name, target = found
+        while best := self._best_move(movable, only_idle=only_idle):
+            gain, name, target = best
             movable.remove(name)
             yield Proposal(self._move(name, target), f"moving: on {target} it saves all trials {gain:.0f} s in sum")
 
@@ -269,7 +271,10 @@ class WorkPlan:
         wide = {shape: min(WIDEST, part / mean) if mean else 1.0 for shape, part in parts.items()}
         return [
             Queue(
-                [Waiting(one.id, one.submitted_at, self._length(one.id, largest), wide[shape]) for one in trials],
+                [
+                    Waiting(trial.id, trial.submitted_at, self._length(trial.id, largest), wide[shape])
+                    for trial in trials
+                ],
                 busy[shape],
                 sum(self._capacity.room(trials[0], node) for node in self.cores),
                 ended[shape],
@@ -291,9 +296,9 @@ class WorkPlan:
         Its own reports are taken at their word. A margin on trials that run would count the places for longer than
         those that are free, which would be dealt too much.
         """
-        one = self._estimates[name]
-        seconds = one.work / math.pow(min(one.most, cores), self._weights.power)
-        return Length(seconds, 0.0 if one.known else seconds * min(MOST_SPREAD, one.spread))
+        estimate = self._estimates[name]
+        seconds = estimate.work / math.pow(min(estimate.most, cores), self._weights.power)
+        return Length(seconds, 0.0 if estimate.known else seconds * min(MOST_SPREAD, estimate.spread))
 
     def _best_move(self, movable: AbstractSet[TrialId], *, only_idle: bool) -> tuple[float, TrialId, NodeName] | None:
         before, targets = self._tally.cost({}), self._tally.first_done(CONSIDERED)
@@ -322,13 +327,14 @@ class WorkPlan:
         return self._tally.cost({source: without, target: with_it})
 
     def _worth_moving(self, name: TrialId) -> bool:
-        one = self._estimates[name]
-        return one.work / math.pow(one.most, self._weights.power) > NEARLY_DONE * self._weights.move_cost
+        estimate = self._estimates[name]
+        return estimate.work / math.pow(estimate.most, self._weights.power) > NEARLY_DONE * self._weights.move_cost
 
     def _moved(self, name: TrialId, target: NodeName) -> Load:
         """Return the load of a trial that moves to ``target``: while it is on its way, it could have worked."""
-        one, weights = self._estimates[name], self._weights
-        return one.work + weights.move_cost * min(one.most, self.cores[target]) ** weights.power, one.most
+        estimate, weights = self._estimates[name], self._weights
+        lost = weights.move_cost * min(estimate.most, self.cores[target]) ** weights.power
+        return estimate.work + lost, estimate.most
 
     def _forecast(self, node: NodeName, *coming: Load, leaving: TrialId | None = None) -> NodeForecast:
         loads = [load for name, load in self._loads[node].items() if name != leaving]

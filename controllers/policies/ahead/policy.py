@@ -141,7 +141,7 @@ class Ahead(PolicySettings):
             doubting = WorkPlan(shown, doubt(estimates), starting, weights)
             moving = list(doubting.moves_to_idle_nodes(movable))
             untold = [t for t in movable if moves.arrived.get(t, 0) < MOST_TRIES and _untold(known.trials[t])]
-            moving += doubting.tries_elsewhere(untold, {name: one.most for name, one in estimates.items()})
+            moving += doubting.tries_elsewhere(untold, {name: estimate.most for name, estimate in estimates.items()})
         else:
             moving = list(plan.moves(movable))
         expected = STILL_TO_COME * work_seen(known, estimates, power) if arriving else 0.0
@@ -159,7 +159,9 @@ class Ahead(PolicySettings):
                 moves = moves.with_asked(estimates[proposal.action.trial].trial, proposal.action.node)
         due_at = snapshot.now + self.interval if due else state.due_at
         guessed = {
-            name: Assessment(outlook=GUESSED.format(one.source)) for name, one in estimates.items() if not one.known
+            name: Assessment(outlook=GUESSED.format(estimate.source))
+            for name, estimate in estimates.items()
+            if not estimate.known
         }
         return Decision(
             AheadState(known, with_places(starting, kept), moves, submitted, due_at, watch),
@@ -180,10 +182,10 @@ class Ahead(PolicySettings):
     ) -> Watch:
         """Return how the sweep stands beside what the default scheduler would have come to."""
         work, ages = {}, [0.0]
-        for name, one in estimates.items():
-            done, memo = work_done(one.trial, known, weights.power), known.trials[name]
-            work[name] = Work(done, one.work, max(one.most, memo.used), one.known)
-            if one.trial.steady and memo.newest is not None:
+        for name, estimate in estimates.items():
+            done, memo = work_done(estimate.trial, known, weights.power), known.trials[name]
+            work[name] = Work(done, estimate.work, max(estimate.most, memo.used), estimate.known)
+            if estimate.trial.steady and memo.newest is not None:
                 ages.append(min(snapshot.now - memo.newest.at, self.stale_after * self.interval))
         start = statistics.median(known.starts or (self.move_cost,))
         nodes = plan.nodes_of_trials()

@@ -34,16 +34,16 @@ def seconds_until_room(trial: Trial, ends: Ends, capacity: Capacity) -> float:
     soonest = math.inf
     for node, line in ends.items():
         gone: list[Trial] = []
-        for seconds, one in line:
+        for seconds, other in line:
             if seconds >= soonest:
                 break
-            capacity.release(one, (node,), one.nodes.count(node))
-            gone.append(one)
+            capacity.release(other, (node,), other.nodes.count(node))
+            gone.append(other)
             if capacity.fits(trial, node):
                 soonest = seconds
                 break
-        for one in gone:
-            capacity.release(one, (node,), -one.nodes.count(node))
+        for other in gone:
+            capacity.release(other, (node,), -other.nodes.count(node))
     return soonest
 
 
@@ -54,22 +54,22 @@ def exchanges(trial: Trial, ends: Ends, capacity: Capacity, movable: AbstractSet
     """
     wanted, targets = request_shape(trial), dict[RequestShape, list[NodeName]]()
     for source, line in ends.items():
-        for _, one in line:
-            if one.id not in movable or one.gang or request_shape(one) == wanted:
+        for _, other in line:
+            if other.id not in movable or other.gang or request_shape(other) == wanted:
                 continue
-            capacity.release(one, (source,))
+            capacity.release(other, (source,))
             makes_room = capacity.fits(trial, source)
-            capacity.release(one, (source,), -1)
+            capacity.release(other, (source,), -1)
             if not makes_room:
                 continue
-            shape = request_shape(one)
+            shape = request_shape(other)
             if shape not in targets:
-                newcomer = replace(one, nodes=())  # a trial itself has room where it is
+                newcomer = replace(other, nodes=())  # a trial itself has room where it is
                 roomy = [node for node in ends if capacity.fits(newcomer, node)]
                 targets[shape] = sorted(roomy, key=lambda node: (_unrequested(capacity, node), node))
             target = next((node for node in targets[shape] if node != source), None)
             if target is not None:
-                yield Exchange(one, source, target)
+                yield Exchange(other, source, target)
 
 
 def _unrequested(capacity: Capacity, node: NodeName) -> float:

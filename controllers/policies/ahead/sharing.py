@@ -65,12 +65,12 @@ class Sharing:
         if total <= 0 or node.budget <= 0:
             return []
         parts = {name: share / total for name, share in shares.items()}
-        found: list[Proposal] = []
+        resizes: list[Proposal] = []
         for name, cpu in node.requests(parts, min_change, min_cpu).items():
             trial = self.estimates[name].trial
             if abs(cpu - trial.cpu) * len(trial.nodes) >= LEAST_OF_NODE * node.budget:
-                found.append(Proposal(Resize(name, cpu), self._reason(name, line)))
-        return found
+                resizes.append(Proposal(Resize(name, cpu), self._reason(name, line)))
+        return resizes
 
     def line(self, names: Sequence[TrialId], cores: float, forecast: NodeForecast) -> dict[TrialId, LinePosition]:
         """Return where the trials of a node stand, the first in line first.
@@ -82,8 +82,12 @@ class Sharing:
         standings = {name: self._standing(name, cores, late=late) for name in names}
 
         def rank(name: TrialId) -> tuple[LinePosition, float, TrialId]:
-            one = self.estimates[name]
-            return standings[name], one.trial.submitted_at if standings[name] is LinePosition.NEW else one.work, name
+            estimate = self.estimates[name]
+            return (
+                standings[name],
+                estimate.trial.submitted_at if standings[name] is LinePosition.NEW else estimate.work,
+                name,
+            )
 
         return {name: standings[name] for name in sorted(names, key=rank)}
 
@@ -123,13 +127,13 @@ class Sharing:
         return math.pow(MARGIN * self.estimates[name].work / self.end, 1 / self.power)
 
     def _standing(self, name: TrialId, cores: float, *, late: bool) -> LinePosition:
-        one = self.estimates[name]
+        estimate = self.estimates[name]
         if name in self.new:
             return LinePosition.NEW
         if name in self.silent:
             return LinePosition.SILENT
-        alone = one.work / min(one.most, cores) ** self.power
-        last = late and one.dependable and alone >= self.critical * self.end
+        alone = estimate.work / min(estimate.most, cores) ** self.power
+        last = late and estimate.dependable and alone >= self.critical * self.end
         return LinePosition.ENDS_LAST if last else LinePosition.IN_LINE
 
     def _reason(self, name: TrialId, line: Mapping[TrialId, LinePosition]) -> str:

@@ -126,14 +126,14 @@ class NodeLine:
         return [node for heap in self._heaps.values() for node in self._first(heap, count)]
 
     def _first(self, heap: list[Key], count: int) -> list[NodeName]:
-        found: list[Key] = []
-        while heap and len(found) < count:
+        keys: list[Key] = []
+        while heap and len(keys) < count:
             key = heappop(heap)
             if key == self._tally.keys[key[-1]] and self._suits(key[-1]):
-                found.append(key)
-        for key in found:
+                keys.append(key)
+        for key in keys:
             heappush(heap, key)
-        return [node for *_, node in found]
+        return [node for *_, node in keys]
 
 
 def size_of(cores: float) -> int:

@@ -157,26 +157,26 @@ def _clear(jobs: Sequence[TrialByDefault], scene: WatchScene) -> bool:
 
 def _as_known_now(scene: WatchScene, before: Sequence[TrialByDefault]) -> list[TrialByDefault]:
     """Return the jobs of the trials there are, with their work as it is known by now."""
-    snapshot, found = scene.snapshot, list[TrialByDefault]()
+    snapshot, jobs = scene.snapshot, list[TrialByDefault]()
     named = {job.trial: job for job in before if job.trial is not None}
     for name, work in scene.work.items():
         trial = snapshot.named[name]
         job = named.get(name) or TrialByDefault(name, trial.submitted_at, trial.base_cpu, trial.memory)
         job = replace(job, whole=work.done + work.left, most=work.most)
         over = job.left <= NOTHING * job.whole  # it would have ended with the work that was guessed before
-        found.append(job if over else replace(job, ended_s=None))
+        jobs.append(job if over else replace(job, ended_s=None))
     for job in before:
         ended = snapshot.named.get(job.trial) if job.trial is not None else None
         if job.trial is None:
-            found.append(job)
+            jobs.append(job)
         elif ended is not None and ended.phase is Phase.SUCCEEDED:
-            found.append(replace(job, trial=None, really_ended_s=snapshot.now - job.submitted_s))
-    return found
+            jobs.append(replace(job, trial=None, really_ended_s=snapshot.now - job.submitted_s))
+    return jobs
 
 
 def _advance(jobs: Sequence[TrialByDefault], scene: WatchScene, since: float) -> list[TrialByDefault]:
     """Return ``jobs`` after the seconds from ``since`` to now."""
-    found, cores = list(jobs), scene.cores
+    advanced, cores = list(jobs), scene.cores
     by_node: dict[NodeName, list[int]] = {}
     for place, job in enumerate(jobs):
         if job.node is not None and job.node in cores and job.ended_s is None:
@@ -184,19 +184,19 @@ def _advance(jobs: Sequence[TrialByDefault], scene: WatchScene, since: float) ->
     for node, places in by_node.items():
         at, now = since, scene.snapshot.now
         while at < now:
-            training = [place for place in places if found[place].ended_s is None and found[place].from_s <= at]
-            starts = [found[place].from_s - at for place in places if at < found[place].from_s < now]
-            shares = allocate([found[place].most for place in training], cores[node], EVEN)
+            training = [place for place in places if advanced[place].ended_s is None and advanced[place].from_s <= at]
+            starts = [advanced[place].from_s - at for place in places if at < advanced[place].from_s < now]
+            shares = allocate([advanced[place].most for place in training], cores[node], EVEN)
             speeds = {place: math.pow(share, scene.power) for place, share in zip(training, shares, strict=True)}
-            needed = {place: found[place].left / speed for place, speed in speeds.items() if speed > 0}
+            needed = {place: advanced[place].left / speed for place, speed in speeds.items() if speed > 0}
             step = min((now - at, *starts, *needed.values()))
             # Onwards even where what is left takes less time than the clock can tell.
             at = max(at + step, math.nextafter(at, math.inf))
             for place, seconds in needed.items():
-                job = replace(found[place], done=found[place].done + speeds[place] * step)
+                job = replace(advanced[place], done=advanced[place].done + speeds[place] * step)
                 over = seconds <= step or job.left <= NOTHING * job.whole
-                found[place] = replace(job, ended_s=at - job.submitted_s) if over else job
-    return found
+                advanced[place] = replace(job, ended_s=at - job.submitted_s) if over else job
+    return advanced
 
 
 def _with_places(jobs: list[TrialByDefault], scene: WatchScene) -> list[TrialByDefault]:

@@ -19,7 +19,7 @@ Rank = Callable[[Trial], Any]
 
 def in_order(snapshot: Snapshot, rank: Rank, reason: str) -> tuple[Proposal, ...]:
     """Return the resizes that give each node's CPU to the trial of least ``rank``; what it can't use, the next may."""
-    found: list[Proposal] = []
+    resizes: list[Proposal] = []
     for node in shared_nodes(snapshot).values():
         line = [trial.id for trial in sorted(node.members, key=lambda trial: (rank(trial), trial.id))]
         weights = {name: NEXT_IN_LINE**place for place, name in enumerate(line)}
@@ -28,8 +28,8 @@ def in_order(snapshot: Snapshot, rank: Rank, reason: str) -> tuple[Proposal, ...
         shares = {name: floor / len(line) + (1 - floor) * weight / total for name, weight in weights.items()}
         for name, cpu in node.requests(shares, MIN_CHANGE, MIN_CPU).items():
             place = f"number {line.index(name) + 1} of {len(line)}"
-            found.append(Proposal(Resize(name, cpu), f"{reason}: {place}"))
-    return shrinks_first(found, snapshot)
+            resizes.append(Proposal(Resize(name, cpu), f"{reason}: {place}"))
+    return shrinks_first(resizes, snapshot)
 
 
 class Fifo(Stateless):
@@ -57,12 +57,12 @@ class FairShare(Stateless):
 
     def decide(self, snapshot: Snapshot, state: NoState) -> Decision[NoState]:
         """Make the requests of each node's trials equal."""
-        found: list[Proposal] = []
+        resizes: list[Proposal] = []
         for node in shared_nodes(snapshot).values():
             even = dict.fromkeys(node.names, 1 / len(node.members))
             for name, cpu in node.requests(even, MIN_CHANGE, MIN_CPU).items():
-                found.append(Proposal(Resize(name, cpu), f"fair share: one of {len(node.members)}"))
-        return Decision(state, shrinks_first(found, snapshot))
+                resizes.append(Proposal(Resize(name, cpu), f"fair share: one of {len(node.members)}"))
+        return Decision(state, shrinks_first(resizes, snapshot))
 
 
 class Edf(Stateless):

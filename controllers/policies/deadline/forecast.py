@@ -97,28 +97,25 @@ def forecast(
     return TrialOutlook(trial, Prospect.WITHIN_REACH, pace, min(need, most), left, steps, fastest)
 
 
-def outlook(one: TrialOutlook, share: float, *, given_up: bool) -> str:
+def outlook(foreseen: TrialOutlook, share: float, *, given_up: bool) -> str:
     """Return what is foreseen of a running trial; empty once its deadline has passed or while it is kept, it seems.
 
     Args:
-        one: The forecast.
+        foreseen: The forecast.
         share: Cores that it gets.
         given_up: Whether its deadline is given up for those of others.
     """
-    if one.prospect is Prospect.FREE or one.left <= 0:
+    if foreseen.prospect is Prospect.FREE or foreseen.left <= 0:
         return ""
-    if one.prospect is Prospect.OUT_OF_REACH:
-        return (
-            f"will miss its deadline by {about(one.fastest - one.left)} at the most it can get ({one.need:.2g} cores)"
-        )
+    if foreseen.prospect is Prospect.OUT_OF_REACH:
+        late = about(foreseen.fastest - foreseen.left)
+        return f"will miss its deadline by {late} at the most it can get ({foreseen.need:.2g} cores)"
     if given_up:
-        late = one.late_by(share)
-        by = f"by {about(late)} " if 0 < late < math.inf else ""
-        return (
-            f"will miss its deadline {by}with the {share:.2g} cores that other deadlines leave it on {one.trial.node}"
-        )
-    untold = one.trial.progress is not None and one.trial.progress.steps_total is None
-    return _UNTOLD if untold and one.prospect is Prospect.UNKNOWN else ""
+        late_by, node = foreseen.late_by(share), foreseen.trial.node
+        by = f"by {about(late_by)} " if 0 < late_by < math.inf else ""
+        return f"will miss its deadline {by}with the {share:.2g} cores that other deadlines leave it on {node}"
+    untold = foreseen.trial.progress is not None and foreseen.trial.progress.steps_total is None
+    return _UNTOLD if untold and foreseen.prospect is Prospect.UNKNOWN else ""
 
 
 def waiting(trial: Trial) -> str:
@@ -126,16 +123,16 @@ def waiting(trial: Trial) -> str:
     return "waits for room" if trial.gated and trial.goals.deadline_at is not None else ""
 
 
-def share_reason(one: TrialOutlook, *, given_up: bool) -> str:
+def share_reason(foreseen: TrialOutlook, *, given_up: bool) -> str:
     """Return why a trial gets the share it gets."""
-    match one.prospect:
+    match foreseen.prospect:
         case Prospect.WITHIN_REACH if not given_up:
-            steps = f"its {one.steps} steps" if one.steps != 1 else "its last step"
-            return f"deadline in {about(one.left)}: {one.need:.2g} cores do for {steps}"
+            steps = f"its {foreseen.steps} steps" if foreseen.steps != 1 else "its last step"
+            return f"deadline in {about(foreseen.left)}: {foreseen.need:.2g} cores do for {steps}"
         case Prospect.WITHIN_REACH:
-            return f"deadline in {about(one.left)}: beside the others it can't be kept"
+            return f"deadline in {about(foreseen.left)}: beside the others it can't be kept"
         case Prospect.OUT_OF_REACH:
-            return f"deadline in {about(max(0.0, one.left))}: out of reach with {one.need:.2g} cores"
+            return f"deadline in {about(max(0.0, foreseen.left))}: out of reach with {foreseen.need:.2g} cores"
         case Prospect.UNKNOWN:
             return "deadline: its pace is not known yet"
         case Prospect.STALE:

@@ -55,10 +55,10 @@ class _NodePlan:
     def missing(self, moves: AskedMoves) -> list[TrialOutlook]:
         """Return the trials that won't keep their deadlines here, of those that may move."""
         return [
-            one
-            for one in self.forecasts
-            if (one.prospect is Prospect.OUT_OF_REACH or one.trial.id in self.split.given_up)
-            and moves.allows(one.trial)
+            foreseen
+            for foreseen in self.forecasts
+            if (foreseen.prospect is Prospect.OUT_OF_REACH or foreseen.trial.id in self.split.given_up)
+            and moves.allows(foreseen.trial)
         ]
 
 
@@ -186,19 +186,21 @@ class Deadline(PolicySettings):
         """Yield what there is room for, in an order that never asks for more of a node than it has."""
         capacity = Capacity.of(snapshot)
         spare = {name: plan.spare for name, plan in plans.items() if capacity.nodes[name].ready}
-        missing = [one for plan in plans.values() for one in plan.missing(moves)]
+        missing = [foreseen for plan in plans.values() for foreseen in plan.missing(moves)]
         # Who leaves is found out first, on a copy: shares of those that leave stay as they are, and only after all
         # others have shrunk is it sure that the moves fit.
         rescued = {move.trial for move, _ in rescues(missing, Capacity.of(snapshot), spare, self.move_cost)}
         late = [] if rescued else [plan.missing(moves) for plan in plans.values() if len(plan.forecasts) > 1]
         spread = list(to_idle_nodes(late, snapshot, Capacity.of(snapshot), self.move_cost))
         leaving = rescued | {move.trial for move, _ in spread}
-        resizes = (one for plan in plans.values() for one in self._resizes(plan) if one.action.trial not in leaving)
+        resizes = (
+            resize for plan in plans.values() for resize in self._resizes(plan) if resize.action.trial not in leaving
+        )
         for resize in shrinks_first(resizes, snapshot):
             if capacity.allows(resize.action):
                 capacity.apply(resize.action)
                 yield resize
-        going = [one for one in missing if one.trial.id in rescued]
+        going = [foreseen for foreseen in missing if foreseen.trial.id in rescued]
         for move, reason in chain(rescues(going, capacity, spare, self.move_cost), spread):
             yield Proposal(move, reason)
         yield from admit_trials(
@@ -214,7 +216,7 @@ class Deadline(PolicySettings):
         if plan.cores <= 0:
             return
         parts = {trial: cores / plan.cores for trial, cores in plan.split.shares.items()}
-        forecasts = {one.trial.id: one for one in plan.forecasts}
+        forecasts = {foreseen.trial.id: foreseen for foreseen in plan.forecasts}
         for name, cpu in plan.node.requests(parts, self.min_change, self.min_cpu).items():
             why = share_reason(forecasts[name], given_up=name in plan.split.given_up)
             yield Proposal(Resize(name, cpu), why)
@@ -230,7 +232,7 @@ def _assessments(
         if trial.phase is Phase.PENDING
     }
     for plan in plans:
-        for one in plan.forecasts:
-            given_up = one.trial.id in plan.split.given_up
-            told[one.trial.id] = outlook(one, plan.split.shares[one.trial.id], given_up=given_up)
+        for foreseen in plan.forecasts:
+            given_up = foreseen.trial.id in plan.split.given_up
+            told[foreseen.trial.id] = outlook(foreseen, plan.split.shares[foreseen.trial.id], given_up=given_up)
     return {trial: Assessment(outlook=words) for trial, words in sorted(told.items())}

@@ -40,28 +40,31 @@ def split(forecasts: Sequence[TrialOutlook], cores: float, floors: Floors) -> Co
     get what they need, the one with the least slack first; then new trials; then those without a deadline.
     """
     shares = {
-        one.trial.id: one.trial.cpu if one.prospect is Prospect.STALE else floors.least(one.trial) for one in forecasts
+        foreseen.trial.id: foreseen.trial.cpu if foreseen.prospect is Prospect.STALE else floors.least(foreseen.trial)
+        for foreseen in forecasts
     }
     left = cores - sum(shares.values())
 
-    def give(one: TrialOutlook, want: float) -> None:
+    def give(foreseen: TrialOutlook, want: float) -> None:
         nonlocal left
-        more = min(max(0.0, want - shares[one.trial.id]), max(0.0, left))
-        shares[one.trial.id] += more
+        more = min(max(0.0, want - shares[foreseen.trial.id]), max(0.0, left))
+        shares[foreseen.trial.id] += more
         left -= more
 
-    hopeful = [one for one in forecasts if one.prospect is Prospect.WITHIN_REACH]
-    kept = together(hopeful, left + sum(floors.least(one.trial) for one in hopeful))
-    new = [one for one in forecasts if one.prospect is Prospect.UNKNOWN]
-    free = [one for one in forecasts if one.prospect is Prospect.FREE]
-    for one in sorted(kept, key=lambda one: (one.slack, one.trial.id)):
-        give(one, one.need)
+    hopeful = [foreseen for foreseen in forecasts if foreseen.prospect is Prospect.WITHIN_REACH]
+    kept = together(hopeful, left + sum(floors.least(foreseen.trial) for foreseen in hopeful))
+    new = [foreseen for foreseen in forecasts if foreseen.prospect is Prospect.UNKNOWN]
+    free = [foreseen for foreseen in forecasts if foreseen.prospect is Prospect.FREE]
+    for foreseen in sorted(kept, key=lambda foreseen: (foreseen.slack, foreseen.trial.id)):
+        give(foreseen, foreseen.need)
     even = max(0.0, left) / len(new) if new else 0.0
-    for one in sorted(new, key=_urgency):
-        give(one, max(one.trial.base_cpu, min(floors.probe, even)))
-    for one in sorted(free, key=_urgency):
-        give(one, one.trial.base_cpu)
-    return CoreSplit(shares, frozenset(one.trial.id for one in hopeful) - {one.trial.id for one in kept})
+    for foreseen in sorted(new, key=_urgency):
+        give(foreseen, max(foreseen.trial.base_cpu, min(floors.probe, even)))
+    for foreseen in sorted(free, key=_urgency):
+        give(foreseen, foreseen.trial.base_cpu)
+    return CoreSplit(
+        shares, frozenset(foreseen.trial.id for foreseen in hopeful) - {foreseen.trial.id for foreseen in kept}
+    )
 
 
 def together(hopeful: Sequence[TrialOutlook], cores: float) -> list[TrialOutlook]:
@@ -73,11 +76,11 @@ def together(hopeful: Sequence[TrialOutlook], cores: float) -> list[TrialOutlook
     """
     kept: list[TrialOutlook] = []
     demand = 0.0
-    for one in sorted(hopeful, key=lambda one: (one.left, one.trial.id)):
-        kept.append(one)
-        demand += one.demand
-        if demand > max(0.0, cores) * one.left:
-            worst = max(kept, key=lambda one: (one.demand, one.trial.id))
+    for foreseen in sorted(hopeful, key=lambda foreseen: (foreseen.left, foreseen.trial.id)):
+        kept.append(foreseen)
+        demand += foreseen.demand
+        if demand > max(0.0, cores) * foreseen.left:
+            worst = max(kept, key=lambda foreseen: (foreseen.demand, foreseen.trial.id))
             kept.remove(worst)
             demand -= worst.demand
     return kept
@@ -95,20 +98,22 @@ def rescues(
         cost: Seconds for which a trial that moves does not train.
     """
     left = dict(spare)
-    for one in sorted(missing, key=lambda one: (one.left, one.trial.id)):
-        time = one.left - cost
-        need = one.pace.cores_for(one.steps / time) if time > 0 and one.pace.measured else float("inf")
+    for foreseen in sorted(missing, key=lambda foreseen: (foreseen.left, foreseen.trial.id)):
+        time = foreseen.left - cost
+        need = foreseen.pace.cores_for(foreseen.steps / time) if time > 0 and foreseen.pace.measured else float("inf")
         roomy = {
             name: cores
             for name, cores in left.items()
-            if name != one.trial.node and cores >= max(need, one.trial.base_cpu) and capacity.fits(one.trial, name)
+            if name != foreseen.trial.node
+            and cores >= max(need, foreseen.trial.base_cpu)
+            and capacity.fits(foreseen.trial, name)
         }
         if roomy:
             node = min(roomy, key=lambda name: (-roomy[name], name))
-            move = Migrate.to(node, one.trial)
+            move = Migrate.to(node, foreseen.trial)
             capacity.apply(move)
-            left[node] -= max(need, one.trial.base_cpu)
-            yield move, f"deadline: {node} has the {need:.2g} cores that keep it in {about(one.left)}"
+            left[node] -= max(need, foreseen.trial.base_cpu)
+            yield move, f"deadline: {node} has the {need:.2g} cores that keep it in {about(foreseen.left)}"
 
 
 def to_idle_nodes(
@@ -132,14 +137,18 @@ def to_idle_nodes(
     sources = sorted(crowded, key=len, reverse=True)
     for node in sorted(idle, key=lambda node: (-node.cpu, node.name)):
         for place, late in enumerate(sources):
-            worth = [one for one in late if one.fastest > cost and capacity.fits(one.trial, node.name)]
+            worth = [
+                foreseen for foreseen in late if foreseen.fastest > cost and capacity.fits(foreseen.trial, node.name)
+            ]
             if worth:
-                move = Migrate.to(node.name, max(worth, key=lambda one: (one.fastest, one.trial.id)).trial)
+                move = Migrate.to(
+                    node.name, max(worth, key=lambda foreseen: (foreseen.fastest, foreseen.trial.id)).trial
+                )
                 capacity.apply(move)
                 del sources[place]
                 yield move, f"late in any case: {node.name} is idle"
                 break
 
 
-def _urgency(one: TrialOutlook) -> tuple[float, float, str]:
-    return one.left, one.trial.submitted_at, one.trial.id
+def _urgency(foreseen: TrialOutlook) -> tuple[float, float, str]:
+    return foreseen.left, foreseen.trial.submitted_at, foreseen.trial.id

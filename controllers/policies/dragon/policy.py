@@ -133,14 +133,14 @@ class Dragon(PolicySettings):
         if kept is not None and (kept.trial not in state.waiting or now >= kept.until - CLOCK_SLACK):
             back = {**state.given_back, kept.trial: now} if kept.trial in state.waiting else state.given_back
             state, kept = replace(state, reserved=None, given_back=dict(sorted(back.items()))), None
-        head = next((one for one in queue if kept is None or one.id == kept.trial), None)
+        head = next((trial for trial in queue if kept is None or trial.id == kept.trial), None)
         if head is None or capacity.gathered(head, head.min_workers):
             return replace(state, reserved=None), []
         if now < state.waiting[head.id] + self.starving - CLOCK_SLACK:
             return state, []
         if now < state.given_back.get(head.id, -self.patience) + self.patience - CLOCK_SLACK:
             return state, []
-        leaving = [one for one in snapshot.unended if one.phase is Phase.MOVING and one.gang]
+        leaving = [trial for trial in snapshot.unended if trial.phase is Phase.MOVING and trial.gang]
         room = None if leaving else room_for(head, self._may_scale(snapshot, state), capacity)
         if room is None and kept is None:
             return state, []
@@ -211,14 +211,14 @@ class Dragon(PolicySettings):
 
 def _begun(snapshot: Snapshot, before: Mapping[TrialId, Begun]) -> dict[TrialId, Begun]:
     """Return when each attempt was first seen to run, and at which step it was then."""
-    found: dict[TrialId, Begun] = {}
+    begun: dict[TrialId, Begun] = {}
     for trial in snapshot.unended:
         if trial.live and trial.gang:
             known = before.get(trial.id)
             fresh = known is None or known.attempt != trial.attempt
             step = trial.progress.step if trial.progress is not None else 0
-            found[trial.id] = Begun(trial.attempt, step, snapshot.now) if fresh or known is None else known
-    return found
+            begun[trial.id] = Begun(trial.attempt, step, snapshot.now) if fresh or known is None else known
+    return begun
 
 
 def _shrinks(head: Trial, room: StartingRoom) -> Iterator[Proposal]:
@@ -230,5 +230,7 @@ def _shrinks(head: Trial, room: StartingRoom) -> Iterator[Proposal]:
 
 
 def _with(snapshot: Snapshot, changed: Mapping[TrialId, Trial]) -> Snapshot:
-    trials, unended = (tuple(changed.get(one.id, one) for one in all_) for all_ in (snapshot.trials, snapshot.unended))
+    trials, unended = (
+        tuple(changed.get(trial.id, trial) for trial in all_) for all_ in (snapshot.trials, snapshot.unended)
+    )
     return Snapshot.in_order(snapshot.now, trials, unended, snapshot.nodes, snapshot.asked)

@@ -29,28 +29,28 @@ def room_for(trial: Trial, running: Iterable[Trial], capacity: Capacity) -> Star
         running: The gangs that may be told to shrink.
         capacity: What is requested of each node.
     """
-    spare = sorted((one for one in running if len(one.nodes) > one.min_workers), key=_surplus)[:MOST_SHRUNK]
-    room, kept = capacity.copy(), {one.id: list(one.nodes) for one in spare}
-    found = room.gathered(trial, trial.min_workers)
-    while not found:
-        able = [one for one in spare if len(kept[one.id]) > one.min_workers]
+    spare = sorted((gang for gang in running if len(gang.nodes) > gang.min_workers), key=_surplus)[:MOST_SHRUNK]
+    room, kept = capacity.copy(), {gang.id: list(gang.nodes) for gang in spare}
+    nodes = room.gathered(trial, trial.min_workers)
+    while not nodes:
+        able = [gang for gang in spare if len(kept[gang.id]) > gang.min_workers]
         if not able:
             return None
-        victim = max(able, key=lambda one: (len(kept[one.id]) - one.min_workers, one.submitted_at, one.id))
+        victim = max(able, key=lambda gang: (len(kept[gang.id]) - gang.min_workers, gang.submitted_at, gang.id))
         room.release(victim, [kept[victim.id].pop(_away_from_main(kept[victim.id]))])
-        found = room.gathered(trial, trial.min_workers)
-    for one in spare:
-        gone = list(one.nodes)
-        for node in kept[one.id]:
+        nodes = room.gathered(trial, trial.min_workers)
+    for gang in spare:
+        gone = list(gang.nodes)
+        for node in kept[gang.id]:
             gone.remove(node)
         if gone:
-            room.release(one, gone, workers=-1)
+            room.release(gang, gone, workers=-1)
             if again := room.gathered(trial, trial.min_workers):
-                found, kept[one.id] = again, list(one.nodes)
+                nodes, kept[gang.id] = again, list(gang.nodes)
             else:
-                room.release(one, gone)
-    shrunk = {one.id: tuple(kept[one.id]) for one in spare if len(kept[one.id]) < len(one.nodes)}
-    return StartingRoom(found, shrunk)
+                room.release(gang, gone)
+    shrunk = {gang.id: tuple(kept[gang.id]) for gang in spare if len(kept[gang.id]) < len(gang.nodes)}
+    return StartingRoom(nodes, shrunk)
 
 
 def grown(trial: Trial, capacity: Capacity) -> tuple[NodeName, ...]:

@@ -133,15 +133,15 @@ def limits(memos: Mapping[TrialId, FlowConMemo], beta: float) -> dict[TrialId, f
     largest, floor = max(guesses), 1 / (beta * len(memos))
     # Each against the largest first, so that a sum of huge values stays finite.
     total = sum(guess / largest for guess in guesses) if largest > 0 else 0.0
-    found: dict[TrialId, float] = {}
+    limit_of: dict[TrialId, float] = {}
     for trial, memo in memos.items():
         if memo.category is Category.WATCHING or memo.stale:
-            found[trial] = memo.limit
+            limit_of[trial] = memo.limit
         elif memo.efficiency is None:
-            found[trial] = 1.0
+            limit_of[trial] = 1.0
         else:
-            found[trial] = max(memo.efficiency / largest / total, floor) if largest > 0 else floor
-    return found
+            limit_of[trial] = max(memo.efficiency / largest / total, floor) if largest > 0 else floor
+    return limit_of
 
 
 def fair_shares(caps: Mapping[TrialId, float]) -> dict[TrialId, float]:

@@ -49,17 +49,17 @@ class Best:
 BEST: Final = Best()
 
 
-def strange_cluster(trained: Trained, scene: Scene) -> str:
-    """Return which feature of the cluster or of a node lies outside of what was trained on; empty where none does."""
+def strange_cluster(trained: Trained, scene: Scene) -> str | None:
+    """Return which feature of the cluster or of a node lies outside of what was trained on; None where none does."""
     return strange(trained, "cluster", scene.cluster[None]) or strange(trained, "node", scene.node_rows())
 
 
-def strange(trained: Trained, kind: str, rows: Floats) -> str:
-    """Return in words the first feature of ``rows`` that lies outside of what was trained on; empty where none does."""
+def strange(trained: Trained, kind: str, rows: Floats) -> str | None:
+    """Return in words the first feature of ``rows`` that lies outside of what was trained on; None where none does."""
     least, most = trained.ranges[kind]
     outside: Bools = (rows < least - MARGIN) | (rows > most + MARGIN)
     if not outside.any():
-        return ""
+        return None
     row, column = (int(place) for place in np.argwhere(outside)[0])
     told = f"{kind} feature {RANGES[kind][column]!r} is {rows[row, column]:.2f}"
     return f"{told}, and it was trained on {least[column]:.2f} to {most[column]:.2f}"

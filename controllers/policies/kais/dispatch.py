@@ -24,19 +24,23 @@ def starting_order(snapshot: Snapshot, estimates: Mapping[TrialId, Estimate], mo
     """Return the trials that wait: of two that were submitted together the shorter first, and no trial always last."""
 
     def due(trial: Trial) -> tuple[float, float, TrialId]:
-        one = estimates[trial.id]
-        return trial.submitted_at + PATIENCE * one.work / min(one.most, most_cores), trial.submitted_at, trial.id
+        estimate = estimates[trial.id]
+        return (
+            trial.submitted_at + PATIENCE * estimate.work / min(estimate.most, most_cores),
+            trial.submitted_at,
+            trial.id,
+        )
 
     return sorted(waiting(snapshot), key=due)
 
 
-def why_untrained(trial: Trial) -> str:
-    """Return why the network knows nothing of such a trial; empty where it does."""
+def why_untrained(trial: Trial) -> str | None:
+    """Return why the network knows nothing of such a trial; None where it does."""
     if trial.gang:
         return "it is a gang, and kais was trained on trials of one worker"
     if trial.devices:
         return f"it asks for {trial.devices}, and kais was trained on trials without devices"
-    return ""
+    return None
 
 
 def places(waiting_trials: list[Trial], embedding: Embedding, trained: Trained, chooser: Chooser) -> Iterator[Proposal]:

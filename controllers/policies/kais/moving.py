@@ -79,5 +79,5 @@ def _candidates(embedding: Embedding, movable: AbstractSet[TrialId], move_cost: 
             fits = scene.fits(trial)
             emptier = [int(node) for node in order[:CONSIDERED] if fits[node] and loads[node] < loads[source]]
             pairs += [(trial, node) for node in sorted(emptier) if node != source]
-    found = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    candidates = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    return candidates[:, 0], candidates[:, 1]

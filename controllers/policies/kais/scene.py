@@ -163,7 +163,11 @@ def scene(
         arriving: Whether more trials are expected.
     """
     ready = [node for node in snapshot.nodes if node.ready and node.supplied > 0]
-    trials = [one.trial for one in estimates.values() if one.trial.phase not in {Phase.SUSPENDING, Phase.STOPPING}]
+    trials = [
+        estimate.trial
+        for estimate in estimates.values()
+        if estimate.trial.phase not in {Phase.SUSPENDING, Phase.STOPPING}
+    ]
     if not ready or not trials:
         return None
     numbers = {node.name: number for number, node in enumerate(ready)}
@@ -181,7 +185,7 @@ def scene(
     mean_cores, mean_count = float(cores.mean()), float((at >= 0).sum() / len(ready))
     unit = math.fsum(work / np.minimum(most, mean_cores)) / len(trials) + TINY
     memory = np.array([node.memory for node in ready])
-    found = Scene(
+    seen = Scene(
         trials=[trial.id for trial in trials],
         nodes=[node.name for node in ready],
         work=work,
@@ -202,23 +206,23 @@ def scene(
         mean_count=mean_count,
         most_load=1.0,
     )
-    _look_over(found, arriving=arriving)
-    return found
+    _look_over(seen, arriving=arriving)
+    return seen
 
 
-def _look_over(found: Scene, *, arriving: bool) -> None:
-    """Fill in what ``found`` tells of the cluster as a whole."""
-    loads = found.loads()
-    found.most_load = max(float((loads / found.cores).max()), found.unit)
-    total = math.fsum(found.cores)
+def _look_over(seen: Scene, *, arriving: bool) -> None:
+    """Fill in what ``seen`` tells of the cluster as a whole."""
+    loads = seen.loads()
+    seen.most_load = max(float((loads / seen.cores).max()), seen.unit)
+    total = math.fsum(seen.cores)
     ratios = (
-        math.fsum(found.most) / total,
-        len(found.trials) / len(found.nodes) / USUAL,
-        math.fsum(found.work) / total / found.unit,
-        found.most_load / found.unit,
+        math.fsum(seen.most) / total,
+        len(seen.trials) / len(seen.nodes) / USUAL,
+        math.fsum(seen.work) / total / seen.unit,
+        seen.most_load / seen.unit,
     )
-    waits = float((found.at < 0).mean())
-    found.cluster = np.array([float(arriving), round(waits * 4096) / 4096, *squash(np.array(ratios))])
+    waits = float((seen.at < 0).mean())
+    seen.cluster = np.array([float(arriving), round(waits * 4096) / 4096, *squash(np.array(ratios))])
 
 
 def _node_of(trial: Trial, starting: Mapping[TrialId, NodeName], numbers: Mapping[NodeName, int]) -> int:

@@ -67,14 +67,14 @@ def shares(
         return {}
     chosen = np.array([numbers[name] for name in known], dtype=np.int64)
     scores = embedding.ways(chosen)
-    found: dict[NodeName, tuple[str, dict[TrialId, float]]] = {}
+    by_node: dict[NodeName, tuple[str, dict[TrialId, float]]] = {}
     for place, number in enumerate(chooser.ways(embedding, chosen, scores)):
         name, way, row = known[place], EVERY_WAY[int(number)], scores[place]
         second = int(np.argmax(np.where(np.arange(WAYS) == number, -np.inf, row)))
         why = f"{way.words} scores {row[number]:.2f}, {EVERY_WAY[second].words} {row[second]:.2f}"
         cores = float(scene.cores[numbers[name]])
-        found[name] = why, _parts(nodes[name].names, way, estimates, new, cores)
-    return found
+        by_node[name] = why, _parts(nodes[name].names, way, estimates, new, cores)
+    return by_node
 
 
 def resizes(
@@ -105,4 +105,4 @@ def _parts(
     given = allocate(mosts, cores * (1 - FLOOR), way.exponent)
     even = cores * FLOOR / len(line)
     total = math.fsum(given) + cores * FLOOR
-    return {name: (one + even) / total for name, one in zip(line, given, strict=True)}
+    return {name: (amount + even) / total for name, amount in zip(line, given, strict=True)}

@@ -56,7 +56,7 @@ def wishes(  # noqa: PLR0913 - what a look goes by
         return [], {}
     embedding = Embedding(trained.network, seen)
     waiting = starting_order(snapshot, estimates, float(seen.cores.max()))
-    found = list(places(waiting, embedding, trained, chooser))
+    proposals = list(places(waiting, embedding, trained, chooser))
     # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
     fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, settings.oldest)}
     if due:
@@ -65,7 +65,7 @@ def wishes(  # noqa: PLR0913 - what a look goes by
         live = sum(trial.live for trial in snapshot.unended)
         room = max(1, live // 4) - sum(trial.phase is Phase.MOVING for trial in snapshot.unended)
         cost = statistics.fmean((MOVE_COST, MOVE_COST, *known.moves))
-        found += moves_of(movable, room, embedding, trained, chooser, cost)
+        proposals += moves_of(movable, room, embedding, trained, chooser, cost)
     nodes = {
         name: node
         for name, node in shared_nodes(snapshot).items()
@@ -80,9 +80,9 @@ def wishes(  # noqa: PLR0913 - what a look goes by
     sizes: list[Proposal] = []
     for name, (why, parts) in shares(nodes, estimates, new, embedding, trained, chooser).items():
         sizes += resizes(nodes[name], parts, why, settings.min_change, settings.min_cpu)
-    found += shrinks_first(sizes, snapshot)
-    return found, {
-        name: Assessment(outlook=f"its length is not known yet: estimated by {one.source}")
-        for name, one in estimates.items()
-        if not one.known
+    proposals += shrinks_first(sizes, snapshot)
+    return proposals, {
+        name: Assessment(outlook=f"its length is not known yet: estimated by {estimate.source}")
+        for name, estimate in estimates.items()
+        if not estimate.known
     }

@@ -100,10 +100,10 @@ def _check(path: Path, told: Mapping[str, str], tensors: Mapping[str, np.ndarray
     wanted: dict[str, tuple[int, ...]] = {f"matrix.{name}": shape for name, shape in SHAPES.items()}
     wanted |= {f"bias.{name}": (length,) for name, length in BIASES.items()}
     wanted |= {f"range.{name}": (2, len(features)) for name, features in RANGES.items()}
-    found = {name: values.shape for name, values in tensors.items() if values.dtype == np.int16}
-    if wrong := sorted(name for name in {*wanted, *tensors} if wanted.get(name) != found.get(name)):
+    shapes = {name: values.shape for name, values in tensors.items() if values.dtype == np.int16}
+    if wrong := sorted(name for name in {*wanted, *tensors} if wanted.get(name) != shapes.get(name)):
         message = (
-            f"{path}: of another network: {wrong[0]} is {found.get(wrong[0])} where {wanted.get(wrong[0])} belongs"
+            f"{path}: of another network: {wrong[0]} is {shapes.get(wrong[0])} where {wanted.get(wrong[0])} belongs"
         )
         raise BadWeightsError(message)
     if (have := checksum(tensors)) != told.get("sha256"):

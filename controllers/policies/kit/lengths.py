@@ -100,20 +100,20 @@ class Lengths:
     # Found only when a trial needs them: late in a sweep every trial has told its length.
     @cached_property
     def _steps(self) -> Law | None:
-        return law_of([(one.parameters, log_of(one.steps)) for one in self._trials if one.steps is not None])
+        return law_of([(trial.parameters, log_of(trial.steps)) for trial in self._trials if trial.steps is not None])
 
     @cached_property
     def _costs(self) -> Law | None:
-        known = [(one.parameters, one.cost) for one in self._trials if one.cost is not None]
+        known = [(trial.parameters, trial.cost) for trial in self._trials if trial.cost is not None]
         return law_of([(parameters, round(log_of(cost), DIGITS)) for parameters, cost in known])
 
     @cached_property
     def _all_steps(self) -> list[float]:
-        return sorted(one.steps for one in self._trials if one.steps is not None)
+        return sorted(trial.steps for trial in self._trials if trial.steps is not None)
 
     @cached_property
     def _all_work(self) -> list[float]:
-        known = ((one.steps, one.cost) for one in self._trials)
+        known = ((trial.steps, trial.cost) for trial in self._trials)
         return sorted(steps * cost for steps, cost in known if steps is not None and cost is not None)
 
     @cached_property

@@ -49,23 +49,23 @@ def most_of_each(uses: Sequence[Use], largest: float) -> list[Most]:
     then the others can, too. Otherwise a trial is one of those that can use as many as it did; one that was told how
     many threads it has uses no more cores than these, until it does.
     """
-    told = sorted(one.most for one in uses if one.most is not None)
-    parts = [one.most / one.asked for one in uses if one.most is not None and one.asked >= LEAST_ASKED]
-    part = _same_part(parts) if len({one.asked for one in uses if one.most is not None}) > 1 else None
-    found: list[Most] = []
-    for one in uses:
-        if one.most is not None:
-            most = one.most
-            offer = GROWTH * one.most if one.in_doubt else one.most
-        elif part is not None and UNUSED * one.used <= part * one.asked:
-            most = offer = max(one.used, part * one.asked)
+    told = sorted(use.most for use in uses if use.most is not None)
+    parts = [use.most / use.asked for use in uses if use.most is not None and use.asked >= LEAST_ASKED]
+    part = _same_part(parts) if len({use.asked for use in uses if use.most is not None}) > 1 else None
+    mosts: list[Most] = []
+    for use in uses:
+        if use.most is not None:
+            most = use.most
+            offer = GROWTH * use.most if use.in_doubt else use.most
+        elif part is not None and UNUSED * use.used <= part * use.asked:
+            most = offer = max(use.used, part * use.asked)
         else:
-            most = _of_others(one.used, told, largest)
-            offer = max(most, GROWTH * one.used)
-            if one.threads > 0 and UNUSED * one.used <= one.threads:
-                most, offer = min(most, one.threads), min(offer, one.threads)
-        found.append(Most(max(most, LEAST), max(offer, LEAST)))
-    return found
+            most = _of_others(use.used, told, largest)
+            offer = max(most, GROWTH * use.used)
+            if use.threads > 0 and UNUSED * use.used <= use.threads:
+                most, offer = min(most, use.threads), min(offer, use.threads)
+        mosts.append(Most(max(most, LEAST), max(offer, LEAST)))
+    return mosts
 
 
 def _same_part(parts: Sequence[float]) -> float | None:

@@ -116,14 +116,14 @@ def update_pace(trial: Trial, pace: Pace, before: StepMemo, after: StepMemo) -> 
     """Return ``pace`` with what was measured of ``trial``, which runs on one node, between two looks at its steps."""
     if after.mark == before.mark:
         return pace
-    found = replace(pace, cpu=trial.cpu)
+    updated = replace(pace, cpu=trial.cpu)
     if before.mark is None or after.mark is None or after.latest is None:
-        return found
+        return updated
     if before.attempt != after.attempt or after.mark.step <= before.mark.step:
         # Measured over two attempts, or steps made again.
-        return found
+        return updated
     cores = after.latest.cores
-    return replace(found, points=_with(pace.points, cores, 1 / after.latest.seconds), most=_most(pace, cores, trial))
+    return replace(updated, points=_with(pace.points, cores, 1 / after.latest.seconds), most=_most(pace, cores, trial))
 
 
 def _with(points: Points, cores: float, rate: float) -> Points:

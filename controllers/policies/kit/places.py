@@ -72,11 +72,11 @@ def with_room(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial],
     A trial that was placed and does not run yet will take room, though no node shows it: it counts as if it went to the
     node with the most cores that nobody requests, as each of ``trials`` does.
     """
-    starting = [one for one in snapshot.unended if one.phase is Phase.PENDING and not one.gated]
+    starting = [trial for trial in snapshot.unended if trial.phase is Phase.PENDING and not trial.gated]
     nodes = roomiest_nodes(snapshot, (*starting, *trials))
-    begun = {one.id for one in starting}
+    begun = {trial.id for trial in starting}
     new = [trial for trial in trials if trial.id not in begun]
-    return [one for one in new if nodes[one.id] is not None], [one for one in new if nodes[one.id] is None]
+    return [trial for trial in new if nodes[trial.id] is not None], [trial for trial in new if nodes[trial.id] is None]
 
 
 def roomiest_nodes(snapshot: Snapshot, trials: Iterable[Trial]) -> dict[TrialId, NodeName | None]:
@@ -85,17 +85,17 @@ def roomiest_nodes(snapshot: Snapshot, trials: Iterable[Trial]) -> dict[TrialId,
     It is the node with the most cores that nobody requests, as the default scheduler chooses.
     """
     capacity = Capacity.of(snapshot)
-    found: dict[TrialId, NodeName | None] = {}
+    nodes: dict[TrialId, NodeName | None] = {}
     lines: dict[tuple[RequestShape, tuple[int, int, int]], list[tuple[float, NodeName]]] = {}
     for trial in trials:
         kind = request_shape(trial), (trial.workers, trial.min_workers, trial.max_workers)
         if kind not in lines:
             lines[kind] = [(-_unrequested(capacity, name), name) for name in capacity.nodes]
             heapify(lines[kind])
-        found[trial.id] = node = _roomiest(capacity, trial, lines[kind])
+        nodes[trial.id] = node = _roomiest(capacity, trial, lines[kind])
         if node is not None:
             capacity.apply(Place.on(node, trial))
-    return found
+    return nodes
 
 
 def _roomiest(capacity: Capacity, trial: Trial, line: list[tuple[float, NodeName]]) -> NodeName | None:
@@ -128,16 +128,16 @@ def by_deadline(trial: Trial) -> tuple[float, float]:
 
 def nodes_placed_on(proposals: Iterable[Proposal]) -> dict[TrialId, NodeName | None]:
     """Return the node of each first attempt that ``proposals`` place, None where the default scheduler chooses it."""
-    found: dict[TrialId, NodeName | None] = {}
+    nodes: dict[TrialId, NodeName | None] = {}
     for proposal in proposals:
         match proposal.action:
             case Place() as place:
-                found[place.trial] = place.node
+                nodes[place.trial] = place.node
             case Resize() | Migrate() | Suspend() | Stop():
                 pass
             case _ as other:
                 assert_never(other)
-    return found
+    return nodes
 
 
 def still_starting(snapshot: Snapshot, places: Mapping[TrialId, NodeName]) -> dict[TrialId, NodeName]:

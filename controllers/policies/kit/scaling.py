@@ -69,12 +69,12 @@ class Scaling:
 
 def with_newest(costs: Sequence[CostOfStep], new: CostOfStep) -> tuple[CostOfStep, ...]:
     """Return ``costs`` with ``new``: one for each condition, in which the newest counts most."""
-    like = [one for one in costs if one.others == new.others and abs(one.entitled - new.entitled) <= LIKE]
+    like = [cost for cost in costs if cost.others == new.others and abs(cost.entitled - new.entitled) <= LIKE]
     if like:
         old = like[-1]
         used, cost = ((1 - NEWEST) * a + NEWEST * b for a, b in ((old.used, new.used), (old.cost, new.cost)))
         new = CostOfStep(old.entitled, old.others, used, cost)
-    return (*(one for one in costs if one not in like), new)[-KEPT_COSTS:]
+    return (*(cost for cost in costs if cost not in like), new)[-KEPT_COSTS:]
 
 
 def spread_over(before: ScalingSums, trials: Iterable[Sequence[CostOfStep]]) -> ScalingSums:
@@ -82,7 +82,7 @@ def spread_over(before: ScalingSums, trials: Iterable[Sequence[CostOfStep]]) -> 
     sums = [before.eu, before.eo, before.ec, before.ou, before.oo, before.oc]
     for costs in trials:
         if len(costs) > 1:
-            rows = [(one.entitled, one.others, one.used, one.cost) for one in costs]
+            rows = [(cost.entitled, cost.others, cost.used, cost.cost) for cost in costs]
             means = [statistics.fmean(column) for column in zip(*rows, strict=True)]
             for row in rows:
                 e, o, u, c = (value - mean for value, mean in zip(row, means, strict=True))

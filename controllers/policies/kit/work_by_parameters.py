@@ -173,15 +173,15 @@ def _law_of(examples: tuple[Example, ...]) -> Law:
         if not best < math.exp(-chance) * error or error <= count * LEAST_SPREAD**2:
             break
         error, size = best, _dot(told, told)
-        left = [one - weight * part for one, part in zip(left, told, strict=True)]
-        held = [one + part * part / (size + RIDGE) for one, part in zip(held, told, strict=True)]
+        left = [value - weight * part for value, part in zip(left, told, strict=True)]
+        held = [value + part * part / (size + RIDGE) for value, part in zip(held, told, strict=True)]
         terms.append(Term(column, weight, size, shared[column]))
         chosen.append(told)
         candidates = [(other, parts) for other, parts in candidates if other != column]
         for number, (other, parts) in enumerate(candidates):
             same = _dot(told, parts) / size
             shared[other] = (*shared[other], same)
-            beyond = [one - same * part for one, part in zip(parts, told, strict=True)]
+            beyond = [value - same * part for value, part in zip(parts, told, strict=True)]
             candidates[number] = other, beyond
     spread = math.sqrt(error / (count - 2 * len(terms)))
     return replace(law, spread=min(max(spread, LEAST_SPREAD), MOST_SPREAD), terms=tuple(terms))
@@ -193,8 +193,8 @@ def _try_term(told: Sequence[float], left: Sequence[float], held: Sequence[float
     if size < 1e-6 * len(told):
         return math.inf, 0.0  # the terms before it tell all that it tells
     weight = _dot(told, left) / (size + RIDGE)
-    after = [one - weight * part for one, part in zip(left, told, strict=True)]
-    return _error(after, [one + part * part / (size + RIDGE) for one, part in zip(held, told, strict=True)]), weight
+    after = [value - weight * part for value, part in zip(left, told, strict=True)]
+    return _error(after, [value + part * part / (size + RIDGE) for value, part in zip(held, told, strict=True)]), weight
 
 
 def _error(left: Sequence[float], held: Sequence[float]) -> float:
@@ -202,26 +202,26 @@ def _error(left: Sequence[float], held: Sequence[float]) -> float:
 
     That hold is its leverage: its diagonal element of the hat matrix (Allen's PRESS, 1974).
     """
-    return math.fsum((one / max(1 - part, 1e-9)) ** 2 for one, part in zip(left, held, strict=True))
+    return math.fsum((value / max(1 - part, 1e-9)) ** 2 for value, part in zip(left, held, strict=True))
 
 
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+def _dot(first: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(first, other, strict=True))
 
 
 def _columns(trials: Sequence[Mapping[str, float | str]]) -> Iterator[Column]:
     """Yield what the parameters of ``trials`` may tell: whatever is not the same in all that have it."""
-    found: list[Column] = []
+    columns: list[Column] = []
     for name in sorted({name for trial in trials for name in trial}):
         values = [trial[name] for trial in trials if name in trial]
         numbers = [value for value in values if not isinstance(value, str)]
         if len(numbers) == len(values):
             logged = min(numbers) > 0
-            found.append(Column(name, logged=logged, unit=1.0 if logged else max(map(abs, numbers)) or 1.0))
+            columns.append(Column(name, logged=logged, unit=1.0 if logged else max(map(abs, numbers)) or 1.0))
         else:
             texts = sorted({str(v) for v in values if isinstance(v, str)}, key=lambda text: (-values.count(text), text))
-            found += [Column(name, text=text) for text in texts[:MOST_VALUES]]
-    for column in found[:MOST_COLUMNS]:
+            columns += [Column(name, text=text) for text in texts[:MOST_VALUES]]
+    for column in columns[:MOST_COLUMNS]:
         raw = [value for trial in trials if (value := column.raw(trial)) is not None]
         mean = math.fsum(raw) / len(raw)
         scale = math.sqrt(math.fsum((value - mean) ** 2 for value in raw) / len(raw))

@@ -112,7 +112,9 @@ def measure_sweep(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasure
         for trial in snapshot.unended
     }
     over = [trial for trial in snapshot.trials if trial.phase.ended and trial.id in before.trials]
-    ended = tuple(one for trial in over if (one := _summarise_ended(trial, before.trials[trial.id])) is not None)
+    ended = tuple(
+        summary for trial in over if (summary := _summarise_ended(trial, before.trials[trial.id])) is not None
+    )
     moved = tuple(
         memo.move_seconds
         for name, memo in trials.items()
@@ -142,21 +144,28 @@ def estimate_work(snapshot: Snapshot, known: SweepMeasurements, power: float) ->
     cores = most_cores(snapshot, known)
     seen = {trial.id: _known(trial, known.trials[trial.id], power) for trial in snapshot.unended}
     ended = [
-        Known(one.parameters, one.steps if one.whole else None, work_of_step(one.cost, one.cores, one.busy, power))
-        for one in known.ended
+        Known(
+            trial.parameters,
+            trial.steps if trial.whole else None,
+            work_of_step(trial.cost, trial.cores, trial.busy, power),
+        )
+        for trial in known.ended
     ]
     lengths = Lengths([*ended, *seen.values()])
-    found: dict[TrialId, Estimate] = {}
+    estimates: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
         most = _with_waits(cores[trial.id], trial, known.trials[trial.id])
         guess = lengths.left(seen[trial.id], _steps_done(trial))
-        found[trial.id] = Estimate(trial, guess.left, most.cores, guess.spread, guess.source, most.worth_offering)
-    return found
+        estimates[trial.id] = Estimate(trial, guess.left, most.cores, guess.spread, guess.source, most.worth_offering)
+    return estimates
 
 
 def doubt(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:
     """Return ``estimates`` where no limit is believed: each trial may be able to use more cores than it showed."""
-    return {name: replace(one, most=max(GROWTH * one.most, one.worth_offering)) for name, one in estimates.items()}
+    return {
+        name: replace(estimate, most=max(GROWTH * estimate.most, estimate.worth_offering))
+        for name, estimate in estimates.items()
+    }
 
 
 def most_cores(snapshot: Snapshot, known: SweepMeasurements) -> dict[TrialId, Most]:
@@ -164,11 +173,11 @@ def most_cores(snapshot: Snapshot, known: SweepMeasurements) -> dict[TrialId, Mo
     largest = max((node.cpu for node in snapshot.nodes), default=1.0)
     memos = [known.trials[trial.id] for trial in snapshot.unended]
     uses = [
-        Use(trial.base_cpu, one.used, _most_used(one), in_doubt=_in_doubt(one, snapshot.now), threads=trial.threads)
-        for trial, one in zip(snapshot.unended, memos, strict=True)
+        Use(trial.base_cpu, memo.used, _most_used(memo), in_doubt=_in_doubt(memo, snapshot.now), threads=trial.threads)
+        for trial, memo in zip(snapshot.unended, memos, strict=True)
     ]
-    found = most_of_each(uses, largest)
-    return {trial.id: most for trial, most in zip(snapshot.unended, found, strict=True)}
+    mosts = most_of_each(uses, largest)
+    return {trial.id: most for trial, most in zip(snapshot.unended, mosts, strict=True)}
 
 
 def _most_used(memo: MeasuredTrial) -> float | None:
@@ -193,9 +202,9 @@ def _with_waits(most: Most, trial: Trial, memo: MeasuredTrial) -> Most:
 
 def work_seen(known: SweepMeasurements, estimates: Mapping[TrialId, Estimate], power: float) -> float:
     """Return the work of all trials that have been submitted so far, what they have left of it included."""
-    done = sum(work_of_step(one.cost, one.cores, one.busy, power) * one.steps for one in known.ended)
-    done += sum(work_done(one.trial, known, power) for one in estimates.values())
-    return done + sum(one.work for one in estimates.values())
+    done = sum(work_of_step(trial.cost, trial.cores, trial.busy, power) * trial.steps for trial in known.ended)
+    done += sum(work_done(estimate.trial, known, power) for estimate in estimates.values())
+    return done + sum(estimate.work for estimate in estimates.values())
 
 
 def work_done(trial: Trial, known: SweepMeasurements, power: float) -> float:

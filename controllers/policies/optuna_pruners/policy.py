@@ -133,7 +133,7 @@ class OptunaPruner(PolicySettings):
         for sweep, asked in sorted(by_sweep(running).items()):
             pruner = self.make_pruner()
             study = studies[sweep] = studies.get(sweep) or PrunedStudy(asked[0].direction)
-            study.learn(one for one in (*ended, *known.values()) if one.sweep == sweep)
+            study.learn(view for view in (*ended, *known.values()) if view.sweep == sweep)
             for trial in asked:
                 pruned, known[trial.id] = study.prunes(pruner, known[trial.id])
                 stops += [Proposal(Stop(trial.id, why), why)] if pruned else []
@@ -162,22 +162,22 @@ def _take_in(
     All trials of a sweep keep values at the same steps: pruners compare them there.
     """
     sweep = news[0].sweep
-    of_sweep = [one for one in (*ended, *known.values()) if one.sweep == sweep]
+    of_sweep = [view for view in (*ended, *known.values()) if view.sweep == sweep]
     every = of_sweep[0].every if of_sweep else steps_between_looks(snapshot.trials, sweep)
-    for number, trial in enumerate((one for one in news if one.id not in known), start=len(of_sweep)):
+    for number, trial in enumerate((trial for trial in news if trial.id not in known), start=len(of_sweep)):
         known[trial.id] = PrunerView(sweep, number, every)
-    needed = max(known[one.id].every_needed(one.progress.step) for one in news if one.progress)
+    needed = max(known[view.id].every_needed(view.progress.step) for view in news if view.progress)
     if needed > every:
         studies.pop(sweep, None)
-        ended = tuple(one.thin(needed) if one.sweep == sweep else one for one in ended)
-        known |= {name: one.thin(needed) for name, one in known.items() if one.sweep == sweep}
+        ended = tuple(view.thin(needed) if view.sweep == sweep else view for view in ended)
+        known |= {name: view.thin(needed) for name, view in known.items() if view.sweep == sweep}
     known |= {trial.id: known[trial.id].with_report(trial) for trial in news}
     return ended
 
 
 def by_sweep(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
     """Return the trials of each sweep."""
-    found: dict[str, list[Trial]] = {}
+    grouped: dict[str, list[Trial]] = {}
     for trial in trials:
-        found.setdefault(trial.sweep, []).append(trial)
-    return found
+        grouped.setdefault(trial.sweep, []).append(trial)
+    return grouped

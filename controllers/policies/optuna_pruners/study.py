@@ -77,7 +77,7 @@ class PrunerView:
 
 def steps_between_looks(trials: Iterable[Trial], sweep: str) -> int:
     """Return how many steps lie between two looks at the trials of ``sweep``, by the longest that tells its steps."""
-    told = [one.progress.steps_total or 1 for one in trials if one.sweep == sweep and one.progress]
+    told = [trial.progress.steps_total or 1 for trial in trials if trial.sweep == sweep and trial.progress]
     return max(1, math.ceil(max(told, default=1) / MOST_LOOKS))
 
 
@@ -93,40 +93,40 @@ class PrunedStudy:
 
     def learn(self, reported: Iterable[PrunerView]) -> None:
         """Take in all trials of the sweep that have reported, as they are known now."""
-        for one in sorted(reported, key=lambda one: one.number):
-            if one.number == len(self._known):
-                self._begin(one)
-            elif one is not self._known[one.number]:
-                self._go_on(one)
+        for view in sorted(reported, key=lambda view: view.number):
+            if view.number == len(self._known):
+                self._begin(view)
+            elif view is not self._known[view.number]:
+                self._go_on(view)
 
-    def prunes(self, pruner: "BasePruner", one: PrunerView) -> tuple[bool, PrunerView]:
+    def prunes(self, pruner: "BasePruner", view: PrunerView) -> tuple[bool, PrunerView]:
         """Return whether ``pruner`` would prune a trial, and what is known of it with what the pruner noted."""
-        pruned = pruner.prune(self._study, self._study.get_trials(deepcopy=False)[one.number])
-        noted = self._study.get_trials(deepcopy=False)[one.number].system_attrs
-        known = replace(one, notes={name: float(value) for name, value in noted.items()})
-        self._known[one.number] = known
+        pruned = pruner.prune(self._study, self._study.get_trials(deepcopy=False)[view.number])
+        noted = self._study.get_trials(deepcopy=False)[view.number].system_attrs
+        known = replace(view, notes={name: float(value) for name, value in noted.items()})
+        self._known[view.number] = known
         return pruned, known
 
-    def _begin(self, one: PrunerView) -> None:
+    def _begin(self, view: PrunerView) -> None:
         optuna = quiet_optuna()
         running = optuna.trial.create_trial(
             state=optuna.trial.TrialState.RUNNING,
-            intermediate_values=dict(one.values),
-            system_attrs=dict(one.notes),
+            intermediate_values=dict(view.values),
+            system_attrs=dict(view.notes),
         )
         self._study.add_trial(running)
         study = self._storage.get_study_id_from_name(_NAME)
-        self._ids.append(self._storage.get_trial_id_from_study_id_trial_number(study, one.number))
-        self._known.append(replace(one, over=False))
-        self._go_on(one)
+        self._ids.append(self._storage.get_trial_id_from_study_id_trial_number(study, view.number))
+        self._known.append(replace(view, over=False))
+        self._go_on(view)
 
-    def _go_on(self, one: PrunerView) -> None:
-        before = self._known[one.number]
-        for step, value in one.values[len(before.values) :]:
-            self._storage.set_trial_intermediate_value(self._ids[one.number], step, value)
-        if one.over and not before.over:
-            self._study.tell(one.number, one.values[-1][1])
-        self._known[one.number] = one
+    def _go_on(self, view: PrunerView) -> None:
+        before = self._known[view.number]
+        for step, value in view.values[len(before.values) :]:
+            self._storage.set_trial_intermediate_value(self._ids[view.number], step, value)
+        if view.over and not before.over:
+            self._study.tell(view.number, view.values[-1][1])
+        self._known[view.number] = view
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,6 @@ class PrunerState:
 
     def take_studies(self) -> dict[str, PrunedStudy]:
         """Return the studies of this state by sweep, once: they change with the next decision."""
-        found = dict(self.studies)
+        studies = dict(self.studies)
         self.studies.clear()
-        return found
+        return studies

@@ -96,25 +96,27 @@ class Promote(PolicySettings):
         rungs, usual = level.rungs(self.warmup), {sweep: _usual_steps(trials) for sweep, trials in sweeps.items()}
         ranks = Ranks.of(snapshot, state, level, rungs, usual)
         stops = [
-            Proposal(Stop(one.id, DIVERGED), DIVERGED) for one in snapshot.unended if _may_stop(one) and one.diverged
+            Proposal(Stop(trial.id, DIVERGED), DIVERGED)
+            for trial in snapshot.unended
+            if _may_stop(trial) and trial.diverged
         ]
         if self.finish != "all":
             for of_sweep in sweeps.values():
                 stops += self._ends(of_sweep, ranks, rungs)
-        stopped = {one.action.trial for one in stops}
+        stopped = {stop.action.trial for stop in stops}
         left = [trial for trial in snapshot.unended if trial.id not in stopped]
         known = state.measured if self.finish == "all" else measure_sweep(snapshot, state.measured)
         placing, suspensions = self._steps(snapshot, left, ranks, known)
         places = [
-            Proposal(Place(one.id) if node is None else Place.on(node, one), ranks.reason(one, rungs))
-            for one, node in placing
+            Proposal(Place(trial.id) if node is None else Place.on(node, trial), ranks.reason(trial, rungs))
+            for trial, node in placing
         ]
         return Decision(
             PromoteState(ranks.losses, ranks.passed, ranks.ended, known),
             (*stops, *places, *suspensions),
             snapshot.now + self.interval if snapshot.unended else None,
-            {one.id: Assessment(outlook=ranks.outlook(one, rungs)) for one in left if ranks.losses[one.id]},
-            narrowed=_narrow(snapshot, frozenset(one.id for one, _ in placing), ranks, rungs, usual, self.finish),
+            {trial.id: Assessment(outlook=ranks.outlook(trial, rungs)) for trial in left if ranks.losses[trial.id]},
+            narrowed=_narrow(snapshot, frozenset(trial.id for trial, _ in placing), ranks, rungs, usual, self.finish),
         )
 
     def _steps(
@@ -132,16 +134,16 @@ class Promote(PolicySettings):
             placed, _ = with_room(snapshot, [*first, *last])
         elif self.finish != "all" and (behind or last):
             kept, beside = _on_idle_cores(snapshot, ranks, known, behind, [] if first else last)
-        stay = {one.id for one in kept}
-        behind = [one for one in behind if one.id not in stay]
-        leaving = len(behind) + sum(one.phase in {Phase.SUSPENDING, Phase.STOPPING} for one in snapshot.unended)
+        stay = {trial.id for trial in kept}
+        behind = [trial for trial in behind if trial.id not in stay]
+        leaving = len(behind) + sum(trial.phase in {Phase.SUSPENDING, Phase.STOPPING} for trial in snapshot.unended)
         # A trial that leaves already makes room. Without this, each look would suspend one more until it has left.
         worst = list(reversed(kept))[: max(0, len(unplaced) - leaving)]
         suspensions = [
-            *(Proposal(Suspend(one.id), "suspending: it is not among the best at its rung") for one in behind),
-            *(Proposal(Suspend(one.id), "suspending: others that may be better go first") for one in worst),
+            *(Proposal(Suspend(trial.id), "suspending: it is not among the best at its rung") for trial in behind),
+            *(Proposal(Suspend(trial.id), "suspending: others that may be better go first") for trial in worst),
         ]
-        return [*((one, None) for one in placed), *beside], suspensions
+        return [*((trial, None) for trial in placed), *beside], suspensions
 
     def _ends(self, trials: Sequence[Trial], ranks: Ranks, rungs: Sequence[float]) -> list[Proposal]:
         """Return stops of the trials of a sweep that still wait at a rung, once nobody will go on any more.
@@ -164,21 +166,21 @@ class Promote(PolicySettings):
         if going_on:
             return []
         why = f"not among the best at {100 * rungs[0]:.0f} % of its training or later, and the best is known"
-        return [Proposal(Stop(one.id, why), why) for one in sound if _may_stop(one)]
+        return [Proposal(Stop(trial.id, why), why) for trial in sound if _may_stop(trial)]
 
 
 def _on_idle_cores(
     snapshot: Snapshot, ranks: Ranks, known: SweepMeasurements, behind: Sequence[Trial], waiting: Sequence[Trial]
 ) -> tuple[list[Trial], list[tuple[Trial, NodeName | None]]]:
     """Return who of those that run ``behind`` stays on idle cores, and who of those ``waiting`` starts on such."""
-    starting = {one.id for one in snapshot.unended if ranks.held(one) and not (one.waits or one.steady)}
-    idle = IdleCores(snapshot, most_cores(snapshot, known), {one.id for one in behind}, starting)
+    starting = {trial.id for trial in snapshot.unended if ranks.held(trial) and not (trial.waits or trial.steady)}
+    idle = IdleCores(snapshot, most_cores(snapshot, known), {trial.id for trial in behind}, starting)
     since = snapshot.now - STAYS * statistics.median(known.starts or (0.0,))
     # A gang never trains on idle cores, so it has none to stay on.
-    new = {one.id for one in behind if not one.gang and known.trials[one.id].running_since > since}
+    new = {trial.id for trial in behind if not trial.gang and known.trials[trial.id].running_since > since}
     kept = list(idle.kept(behind, new))
     # The last suspension is kept for a rung: a trial on idle cores may have to make room once more.
-    again = [one for one in waiting if one.suspensions < MOST_SUSPENSIONS - 1]
+    again = [trial for trial in waiting if trial.suspensions < MOST_SUSPENSIONS - 1]
     return kept, [*islice(idle.places(again), MOST_BESIDE)]
 
 

@@ -43,10 +43,10 @@ class Ranks:
     ) -> None:
         self.losses, self.ended = losses, ended
         self._ladders = {
-            sweep: Ladder({one.id: losses[one.id] for one in trials.get(sweep, ())}, of_ended, eta, passed)
+            sweep: Ladder({trial.id: losses[trial.id] for trial in trials.get(sweep, ())}, of_ended, eta, passed)
             for sweep, of_ended in ended.items()
         }
-        self.passed = {one: rungs for ladder in self._ladders.values() for one, rungs in ladder.passed.items()}
+        self.passed = {trial: rungs for ladder in self._ladders.values() for trial, rungs in ladder.passed.items()}
 
     @classmethod
     def of(
@@ -66,15 +66,19 @@ class Ranks:
             before, passed = len(state.losses.get(trial.id, ())), state.passed.get(trial.id, 0)
             return reached(trial)[: passed + 1] if before > passed else reached(trial)
 
-        new = [one for one in snapshot.trials if one.phase.ended and (state.ended is None or one.id in state.losses)]
+        new = [
+            trial
+            for trial in snapshot.trials
+            if trial.phase.ended and (state.ended is None or trial.id in state.losses)
+        ]
         ended = dict(state.ended or {})
         for sweep, of_sweep in by_sweep((*snapshot.unended, *new)).items():
-            over = [counted(one) for one in of_sweep if one.phase.ended]
+            over = [counted(trial) for trial in of_sweep if trial.phase.ended]
             ended[sweep] = tuple(
-                (*before, *(found[rung] for found in over if len(found) > rung))
+                (*before, *(of_trial[rung] for of_trial in over if len(of_trial) > rung))
                 for rung, before in enumerate(ended.get(sweep, ((),) * len(rungs)))
             )
-        losses = {one.id: reached(one) for one in snapshot.unended}
+        losses = {trial.id: reached(trial) for trial in snapshot.unended}
         return cls(losses, state.passed, ended, by_sweep(snapshot.unended), level.eta)
 
     def let_past(self, trial: Trial, rung: int) -> None:
@@ -131,7 +135,7 @@ class Ranks:
 
 def by_sweep(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
     """Return the trials of each sweep: only these can be compared."""
-    found: dict[str, list[Trial]] = {}
+    grouped: dict[str, list[Trial]] = {}
     for trial in trials:
-        found.setdefault(trial.sweep, []).append(trial)
-    return found
+        grouped.setdefault(trial.sweep, []).append(trial)
+    return grouped

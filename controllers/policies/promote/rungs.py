@@ -32,12 +32,12 @@ class Level:
 
     def rungs(self, warmup: float) -> tuple[float, ...]:
         """Return the rungs as parts of a training, rising, of a training that begins with a ``warmup`` of that part."""
-        found: list[float] = []
+        rungs: list[float] = []
         part = self.first
         while (rung := warmup + (1 - warmup) * part) <= LAST:
-            found.append(rung)
+            rungs.append(rung)
             part *= self.eta
-        return tuple(found)
+        return tuple(rungs)
 
 
 def part_made(progress: Progress, usual_steps: float | None) -> float | None:
@@ -110,13 +110,13 @@ class Ladder:
     ) -> None:
         self._losses, self._eta = losses, eta
         self._rungs: list[_Rung] = []
-        self.passed = {one: passed.get(one, 0) for one in losses}
+        self.passed = {trial: passed.get(trial, 0) for trial in losses}
         for rung, of_ended in enumerate(ended):
-            there = [one for one, found in losses.items() if len(found) > rung and self.passed[one] >= rung]
-            self._rungs.append(_Rung((*of_ended, *(losses[one][rung] for one in there))))
-            for one in there:
-                if self.passed[one] == rung and self.goes_on(one, rung):
-                    self.passed[one] = rung + 1
+            there = [trial for trial, at_rungs in losses.items() if len(at_rungs) > rung and self.passed[trial] >= rung]
+            self._rungs.append(_Rung((*of_ended, *(losses[trial][rung] for trial in there))))
+            for trial in there:
+                if self.passed[trial] == rung and self.goes_on(trial, rung):
+                    self.passed[trial] = rung + 1
 
     def rank(self, trial: TrialId, rung: int) -> float:
         """Return which part of all that have reached ``rung`` goes before ``trial`` there."""
@@ -134,8 +134,8 @@ class _Rung:
     """All that have reached a rung, in order."""
 
     def __init__(self, reached: Sequence[Losses]) -> None:
-        self._best = sorted(one.best for one in reached)
-        self._newest = sorted(one.newest for one in reached)
+        self._best = sorted(losses.best for losses in reached)
+        self._newest = sorted(losses.newest for losses in reached)
         self._places = sorted(map(self._place, reached))
 
     def __len__(self) -> int:

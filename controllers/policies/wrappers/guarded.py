@@ -97,7 +97,7 @@ class Guarded(AroundOne):
                 else:
                     vetoed.append((proposal, objection or NO_ROOM))
         acted = {proposal.action.trial: snapshot.now for proposal in passed}
-        moves = {one.action.trial: snapshot.now for one in passed if isinstance(one.action, Migrate)}
+        moves = {proposal.action.trial: snapshot.now for proposal in passed if isinstance(proposal.action, Migrate)}
         return Decision(
             GuardedState(wanted.state, {**cooling, **acted}, {**moved, **moves}),
             tuple(passed),
@@ -151,9 +151,9 @@ class _Review:
             return "the trial has another action in this decision"
         match action:
             case Place():
-                found = None if trial.waits else "the trial does not wait for a place"
+                objection = None if trial.waits else "the trial does not wait for a place"
             case Resize():
-                found = (
+                objection = (
                     self._unfit(trial)
                     or self._cooling(trial, self.cooling, self.guards.resize_cooldown)
                     or self._stale(trial)
@@ -161,15 +161,15 @@ class _Review:
             case Migrate():
                 blind = "no metric yet" if trial.progress is None else self._stale(trial)
                 cooling = self._cooling(trial, self.moved, self.guards.cooldown)
-                found = self._unfit(trial) or cooling or blind or self._too_many()
+                objection = self._unfit(trial) or cooling or blind or self._too_many()
             case Suspend():
-                found = self._unfit(trial) or self._cooling(trial, self.moved, self.guards.cooldown)
+                objection = self._unfit(trial) or self._cooling(trial, self.moved, self.guards.cooldown)
             case Stop():
-                found = None if trial.waits else self._unfit(trial)
+                objection = None if trial.waits else self._unfit(trial)
             case _:
                 assert_never(action)
-        if found:
-            return found
+        if objection:
+            return objection
         return None if self.capacity.allows(action) else NO_ROOM
 
     def _unfit(self, trial: Trial) -> str | None:

@@ -32,11 +32,19 @@ class Managed(AroundOne):
         asked = snapshot.asked
         if not asked:
             return self.policy.decide(snapshot, state)
-        held = {one.id: replace(one, gated=False) for one in snapshot.unended if one.id in asked and one.waits}
-        trials, unended = (tuple(held.get(one.id, one) for one in all_) for all_ in (snapshot.trials, snapshot.unended))
+        held = {
+            trial.id: replace(trial, gated=False) for trial in snapshot.unended if trial.id in asked and trial.waits
+        }
+        trials, unended = (
+            tuple(held.get(trial.id, trial) for trial in all_) for all_ in (snapshot.trials, snapshot.unended)
+        )
         wanted = self.policy.decide(Snapshot.in_order(snapshot.now, trials, unended, snapshot.nodes), state)
-        theirs = (one for one in wanted.proposals if one.action.trial not in asked)
-        ours = (found for one in snapshot.unended if one.id in asked and (found := _proposal(one, asked[one.id])))
+        theirs = (proposal for proposal in wanted.proposals if proposal.action.trial not in asked)
+        ours = (
+            proposal
+            for trial in snapshot.unended
+            if trial.id in asked and (proposal := _proposal(trial, asked[trial.id]))
+        )
         return replace(wanted, proposals=(*ours, *theirs))
 
 

@@ -81,13 +81,13 @@ class Pinned(AroundOne):
 
 def _whole(proposals: Mapping[TrialId, Proposal], snapshot: Snapshot) -> dict[TrialId, Proposal]:
     """Return ``proposals`` with a node for each worker of a gang, and without gangs that find no room together."""
-    capacity, found = Capacity.of(snapshot), dict[TrialId, Proposal]()
+    capacity, whole = Capacity.of(snapshot), dict[TrialId, Proposal]()
     for name, proposal in proposals.items():
         action = capacity.completed(proposal.action)
         if action is not None:
             capacity.apply(action)
-            found[name] = replace(proposal, action=action)
-    return found
+            whole[name] = replace(proposal, action=action)
+    return whole
 
 
 def _problem(trial: Trial, node: Node | None) -> str | None:

@@ -50,8 +50,10 @@ class Stacked(Wrapper):
             decisions.append(policy.decide(seen, inner))
             seen = decisions[-1].narrowed or seen
         decided = list(zip(self.policies, decisions, strict=True))
-        proposals = [_name_policy(policy, one) for policy, decision in decided for one in decision.proposals]
-        vetoed = [(_name_policy(policy, one), why) for policy, decision in decided for one, why in decision.vetoed]
+        proposals = [_name_policy(policy, proposal) for policy, decision in decided for proposal in decision.proposals]
+        vetoed = [
+            (_name_policy(policy, proposal), why) for policy, decision in decided for proposal, why in decision.vetoed
+        ]
         kept, clashing = reconcile(proposals, snapshot)
         assessments: dict[TrialId, Assessment] = {}
         for decision in decisions:

@@ -10,12 +10,11 @@ from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.calls.api import WORKFLOWS, ApiError
-from controllers.worlds.argo.deciding.actions import command_for
+from controllers.worlds.argo.deciding.actions import Refusal, command_for
 from controllers.worlds.argo.deciding.commands import Annotate, Command, Delete
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.looks import Looks
-from controllers.worlds.argo.meaning.refusal import Refusal
 from controllers.worlds.argo.meaning.shown import result_of
 from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView, rest_s
@@ -77,7 +76,7 @@ class ArgoWorld:
         if began < self._rest_until or self._age_s() > self._timeouts.stale:
             return False
         before, seen = self._looks.last, self._looks.look()
-        self._executor.forget_all_but(frozenset(one.attempt.uid for one in seen.states.values() if one.attempt))
+        self._executor.forget_all_but(frozenset(state.attempt.uid for state in seen.states.values() if state.attempt))
         self._adopt_workflow()
         planner = Planner(seen.room, self._epoch(), self._timeouts)
         for trial, state in seen.states.items():
@@ -133,11 +132,11 @@ class ArgoWorld:
     def results(self, samples: Mapping[TrialId, Sample]) -> tuple[TrialResult, ...]:
         """Return how each trial went, in the order of submission; all have ended once ``finished``."""
         origin = self._campaign.created_epoch_s
-        found = [
+        results = [
             result_of(state, self.short(trial), samples.get(trial), origin)
             for trial, state in self._looks.current().states.items()
         ]
-        return tuple(sorted(found, key=lambda result: (result.submitted_s, result.id)))
+        return tuple(sorted(results, key=lambda result: (result.submitted_s, result.id)))
 
     def apply(self, action: Action) -> Outcome:
         """Take on ``action`` if the trial and its nodes allow it; how it fares shows in later snapshots."""

@@ -157,14 +157,14 @@ class Admission:
         self._memory_use.tell(job.step.template, peak)
         return True
 
-    def held_up(self, job: LocalJob) -> str:
-        """Return what speaks against one more attempt, wherever it is; empty where nothing does."""
+    def why_held_up(self, job: LocalJob) -> str | None:
+        """Return what speaks against one more attempt, wherever it is; None where nothing does."""
         if job.alone and self._jobs.placed:
             return "it was killed for memory, and waits until nothing else runs"
         # What is held for it already is counted; of several that were cut short together, each is looked at by itself.
         others = self._jobs.placed if job.targets else self._jobs.holding
-        more = self.more([one for one in others if one.id != job.id])
-        return "" if more else "as many run as the memory holds, or as were asked for"
+        more = self.more([other for other in others if other.id != job.id])
+        return None if more else "as many run as the memory holds, or as were asked for"
 
     def more(self, beside: Sequence[LocalJob]) -> int:
         """Return how many more attempts may start where those ``beside`` run, or are about to."""
@@ -183,11 +183,11 @@ class Admission:
 
         ``trials`` is how many run or wait.
         """
-        others = [one for one in self._jobs.holding if one.id != job.id]
+        others = [other for other in self._jobs.holding if other.id != job.id]
         # What starts before any has told gets no part that is right for a few seconds only, as it may keep that.
         told = self._memory_use.has_told(job.step.template)
         more = self.more([*others, job]) if told else math.inf
-        live = Counter([*(node for one in others if one.placed for node in one.nodes), *nodes])
+        live = Counter([*(node for other in others if other.placed for node in other.nodes), *nodes])
         return self._even_part(job.step, nodes, live, more, trials)
 
     def parts(self, trials: int) -> Iterator[tuple[LocalJob, float]]:
@@ -219,7 +219,7 @@ class Admission:
             if guessed is not None and self._machine.jobs is not None:
                 left = most
             elif guessed is not None:
-                taken = [one for job in holding for one in self._taken(node, job)]
+                taken = [held for job in holding for held in self._taken(node, job)]
                 left = room_for_more(cores, taken, guessed, self._idle)
             left = min(left, most)
             limits[node] = requested + left

@@ -228,7 +228,7 @@ class Attempts:
         if not crew.job.trial:
             return end.code
         folder, rank = self._around.state_root / crew.job.trial, crew.job.keys.index(end.key)
-        said = next((one for one in presences(folder, crew.token) if one.rank == rank), None)
+        said = next((presence for presence in presences(folder, crew.token) if presence.rank == rank), None)
         hooked = owned_by(folder, crew.token)
         code = true_code(end, said, hooked=hooked)
         if code == 0 and not hooked and rank == 0 and self._may_hide(crew) and self._around.tracking is not None:
@@ -346,4 +346,6 @@ def end_leftovers(processes: Iterable[ProcessMark], grace_s: float) -> None:
 
     What cannot be told from another process, as on another machine or after a reboot, is left alone.
     """
-    end_others([AttemptId(str(one.pid), one.pid, one.started) for one in processes if one.alive], grace_s)
+    end_others(
+        [AttemptId(str(process.pid), process.pid, process.started) for process in processes if process.alive], grace_s
+    )

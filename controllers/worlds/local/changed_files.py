@@ -79,15 +79,15 @@ class Looking:
                 if seen > self._most:
                     self._whole = False
                     return
-                found = self._stat(entry)
-                if found is None:
+                status = self._stat(entry)
+                if status is None:
                     continue
-                inner = stat.S_ISDIR(found.st_mode)
+                inner = stat.S_ISDIR(status.st_mode)
                 if inner and depth < _DEEPEST:
                     queue.append((entry.path, f"{within}{entry.name}/", depth + 1))
                 elif inner:
                     self._whole = False
-                yield within + entry.name, -math.inf if inner else found.st_mtime
+                yield within + entry.name, -math.inf if inner else status.st_mtime
 
     def _stat(self, entry: os.DirEntry[str]) -> os.stat_result | None:
         """Return what the system tells of a file or folder; None of one that is left out."""
@@ -97,18 +97,18 @@ class Looking:
         if (entry.name in _NO_FOLDERS) if inner else _NO_FILES.search(entry.name):
             return None
         try:
-            found = entry.stat(follow_symlinks=False)
+            status = entry.stat(follow_symlinks=False)
         except OSError:
             return None  # it is gone
         mounted = inner and os.path.ismount(entry.path)
-        return None if mounted or (found.st_dev, found.st_ino) in self._leave_out else found
+        return None if mounted or (status.st_dev, status.st_ino) in self._leave_out else status
 
 
 def _entries(path: str) -> list[os.DirEntry[str]]:
     """Return what a folder holds; nothing where it cannot be read, or is a virtual environment."""
     try:
         with os.scandir(path) as entries:
-            found = list(entries)
+            listed = list(entries)
     except OSError:
         return []
-    return [] if any(entry.name == _ENVIRONMENT for entry in found) else found
+    return [] if any(entry.name == _ENVIRONMENT for entry in listed) else listed

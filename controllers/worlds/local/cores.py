@@ -55,11 +55,11 @@ def room_for_more(cores: float, taken: Iterable[Taken], request: float, idle: fl
         idle: Cores of the machine that nobody used of late: they count where some attempt is in doubt.
     """
     attempts = list(taken)
-    left = cores - sum(one.counts_as for one in attempts)
-    by_request = cores - sum(one.requested for one in attempts)
-    told = [one.counts_as for one in attempts if one.counts_as < one.requested]
-    beyond = min(left, idle) if any(one.in_doubt for one in attempts) else left
-    all_told = told and not any(one.new for one in attempts)
+    left = cores - sum(attempt.counts_as for attempt in attempts)
+    by_request = cores - sum(attempt.requested for attempt in attempts)
+    told = [attempt.counts_as for attempt in attempts if attempt.counts_as < attempt.requested]
+    beyond = min(left, idle) if any(attempt.in_doubt for attempt in attempts) else left
+    all_told = told and not any(attempt.new for attempt in attempts)
     if all_told and max(LEAST_IDLE, WORTH_STARTING * sum(told) / len(told)) <= beyond < request:
         beyond = request
     return max(0.0, by_request, beyond)

@@ -17,17 +17,17 @@ def gpus_here(env: Mapping[str, str] = os.environ, devices: Path = Path("/dev"))
     chosen = env.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None:
         return tuple(name for part in chosen.split(",") if (name := part.strip()) not in {"", "-1"})
-    numbers = sorted(int(found[1]) for path in devices.glob("nvidia*") if (found := _DEVICE.fullmatch(path.name)))
+    numbers = sorted(int(match[1]) for path in devices.glob("nvidia*") if (match := _DEVICE.fullmatch(path.name)))
     return tuple(map(str, numbers))
 
 
 def shared_out(gpus: Sequence[str], nodes: Sequence[str], most: int) -> dict[str, tuple[str, ...]]:
     """Return the GPUs of each node: in turn as many as one trial asks for at ``most``, so that some node holds it."""
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(nodes, ())
+    by_node: dict[str, tuple[str, ...]] = dict.fromkeys(nodes, ())
     for turn, begin in enumerate(range(0, len(gpus), max(1, most))):
         node = nodes[turn % len(nodes)]
-        found[node] += tuple(gpus[begin : begin + max(1, most)])
-    return found
+        by_node[node] += tuple(gpus[begin : begin + max(1, most)])
+    return by_node
 
 
 def devices_of(gpus: int) -> Devices:

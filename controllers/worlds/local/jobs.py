@@ -111,10 +111,10 @@ class LocalJob:
     def params(self) -> dict[str, Any]:
         """Its hyperparameters; none where its environment has no JSON object of them."""
         try:
-            found = json.loads(self.step.environment.get(contract.ENV_PARAMS) or "{}")
+            params = json.loads(self.step.environment.get(contract.ENV_PARAMS) or "{}")
         except ValueError:
             return {}
-        return found if isinstance(found, dict) else {}
+        return params if isinstance(params, dict) else {}
 
     @property
     def placed(self) -> bool:

@@ -60,19 +60,19 @@ class MemoryUse:
 
     def read(self, key: str, holding: Holding, at: float, held: float) -> None:
         """Take a reading of the attempt ``key``; ``holding`` begins its account."""
-        one = self._running.setdefault(key, holding)
-        one.read(at, held)
-        if one.settled(at) or one.peak > self._told.get(one.kind, math.inf):
-            self._tell(one)
+        account = self._running.setdefault(key, holding)
+        account.read(at, held)
+        if account.settled(at) or account.peak > self._told.get(account.kind, math.inf):
+            self._tell(account)
 
     def end(self, key: str, *, well: bool) -> float:
         """Take note that an attempt has ended; return the most that it held, 0 where nobody knows."""
-        one = self._running.pop(key, None)
-        if one is None:
+        holding = self._running.pop(key, None)
+        if holding is None:
             return 0.0
         if well:
-            self._tell(one)
-        return one.peak
+            self._tell(holding)
+        return holding.peak
 
     def tell(self, kind: str, peak: float) -> None:
         """Take note of what an attempt of a kind came to at least."""
@@ -85,7 +85,7 @@ class MemoryUse:
     def usual(self, kind: str, asked: float) -> float:
         """Return the bytes that one more attempt of a kind will need; ``asked`` is what its author asked for, or 0."""
         known = self._told.get(kind)
-        growing = [one.peak + one.grown for one in self._running.values() if one.kind == kind]
+        growing = [holding.peak + holding.grown for holding in self._running.values() if holding.kind == kind]
         if known is None:
             return max(asked or UNTOLD, *growing, 1.0)
         return max(asked, MARGIN * known, 1.0)
@@ -104,5 +104,5 @@ class MemoryUse:
         need = max((self.usual(kind, asked) for kind, asked in wanted.items()), default=1.0)
         return max(0, math.floor(left / need))
 
-    def _tell(self, one: Holding) -> None:
-        self.tell(one.kind, one.peak)
+    def _tell(self, holding: Holding) -> None:
+        self.tell(holding.kind, holding.peak)

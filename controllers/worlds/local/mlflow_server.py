@@ -146,8 +146,8 @@ class LocalMlflow:
         """Return whether a process of the server listens on its port: anybody may have taken it since it was free."""
         for pid in proctree.tree(self.pid):
             with contextlib.suppress(psutil.Error):
-                for one in psutil.Process(pid).net_connections("tcp"):
-                    if one.status == psutil.CONN_LISTEN and one.laddr.port == self._port:
+                for connection in psutil.Process(pid).net_connections("tcp"):
+                    if connection.status == psutil.CONN_LISTEN and connection.laddr.port == self._port:
                         return True
         return False
 

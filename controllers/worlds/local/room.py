@@ -91,8 +91,8 @@ class Room:
         }
         return tuple(gpu for node in nodes for gpu in islice(free[node], job.step.gpus))
 
-    def lack(self, job: LocalJob, nodes: Sequence[str]) -> str:
-        """Return what speaks against an attempt of ``job`` with a worker on each of ``nodes``; empty if it fits.
+    def why_unfit(self, job: LocalJob, nodes: Sequence[str]) -> str | None:
+        """Return what speaks against an attempt of ``job`` with a worker on each of ``nodes``; None if it fits.
 
         What ``job`` itself holds must not be among what this room counts: that goes before the next attempt comes.
         """
@@ -103,18 +103,18 @@ class Room:
             devices = devices_of(workers * job.step.gpus)
             if not scores(workers * job.step.cpu, workers * job.step.memory, [self.load(node)], pod_devices=devices):
                 return f"{node} has no room for it" if len(nodes) == 1 else f"{node} has no room for {workers} workers"
-        return ""
+        return None
 
-    def resize_lack(self, job: LocalJob, cpu: float) -> str:
-        """Return what speaks against ``cpu`` cores for each worker of ``job``; empty if they fit."""
+    def why_no_resize(self, job: LocalJob, cpu: float) -> str | None:
+        """Return what speaks against ``cpu`` cores for each worker of ``job``; None if they fit."""
         for node in dict.fromkeys(job.nodes):
             more = job.nodes.count(node) * (cpu - job.cpu)
             # Where more is requested than there is, as trials use less or wait their turn, a smaller share always fits.
             if more > 0 and self.load(node).cpu_requested + more > self._machine.nodes[node] + _SLACK:
                 return f"{cpu:g} cores do not fit on {node}"
-        return ""
+        return None
 
-    def found(self, job: LocalJob, workers: int, pick: Callable[[Sequence[str]], str]) -> tuple[str, ...] | None:
+    def places(self, job: LocalJob, workers: int, pick: Callable[[Sequence[str]], str]) -> tuple[str, ...] | None:
         """Return a node for each of ``workers`` of ``job``, each where the default scheduler puts it after the others.
 
         None where they do not all fit: workers are alike, so that others would not either.

@@ -66,7 +66,7 @@ def _with_folders(text: str, folders: Mapping[str, Path]) -> str:
         return text
     paths = "|".join(re.escape(path.rstrip("/")) for path in folders)
     by_path = {path.rstrip("/"): str(folder) for path, folder in folders.items()}
-    return re.sub(rf"(?<![\w./-])({paths})(?=/|$|[^\w.-])", lambda found: by_path[found[1]], text)
+    return re.sub(rf"(?<![\w./-])({paths})(?=/|$|[^\w.-])", lambda match: by_path[match[1]], text)
 
 
 def _secret(name: str) -> str:

@@ -53,7 +53,7 @@ class Project:
         Where ``folder`` is in none, it may be an example that was copied out of one: such read ``../../data``.
         """
         within = (self.folder, *self.folder.parents)
-        repository = next((one for one in within if (one / ".git").exists()), None)
+        repository = next((folder for folder in within if (folder / ".git").exists()), None)
         return repository.parent if repository else self.folder.parent.parent
 
 
@@ -105,7 +105,7 @@ class _Copying:
         with suppress(FileNotFoundError, ValueError):
             kept = json.loads((self.root / _RECORD).read_text(encoding="utf-8"))
             self.record = {path: stamp and (stamp[0], stamp[1]) for path, stamp in kept.items()}
-        above = [one for one in reversed(self.project.folder.parents) if one.is_relative_to(self.project.top)]
+        above = [folder for folder in reversed(self.project.folder.parents) if folder.is_relative_to(self.project.top)]
         for folder, then in zip(above, [*above[1:], self.project.folder], strict=True):
             self._at(folder).mkdir(parents=True, exist_ok=True)
             for entry in _entries(folder, MOST_AT_TOP):
@@ -185,10 +185,10 @@ class _Copying:
         self.record[key] = None
 
     def _is_named(self, path: Path) -> bool:
-        return any(path.is_relative_to(self.project.folder / one) for one in self.project.own)
+        return any(path.is_relative_to(self.project.folder / own) for own in self.project.own)
 
     def _holds_named(self, path: Path) -> bool:
-        return any((self.project.folder / one).is_relative_to(path) for one in self.project.own)
+        return any((self.project.folder / own).is_relative_to(path) for own in self.project.own)
 
     def _key(self, path: Path) -> str:
         return str(path.relative_to(self.project.top))
@@ -207,8 +207,8 @@ def _is_small(folder: Path, leave_out: Path) -> bool:
     size = 0
     for files, entry in enumerate(_walk(folder, leave_out), start=1):
         if entry.is_file(follow_symlinks=False):
-            found = entry.stat().st_size
-            size += found if found <= LARGEST_FILE else 0
+            length = entry.stat().st_size
+            size += length if length <= LARGEST_FILE else 0
         if files > MOST_FILES or size > MOST_BYTES:
             return False
     return True
@@ -233,10 +233,10 @@ def _entries(folder: Path, most: int = MOST_AT_TOP) -> list[os.DirEntry[str]]:
 
 def _stamp(path: Path) -> _Stamp | None:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def read_own(text: str) -> tuple[str, ...] | None:
@@ -248,14 +248,14 @@ def read_own(text: str) -> tuple[str, ...] | None:
     if not text:
         return None
     try:
-        found = json.loads(text)
+        paths = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         message = f"{text!r}, which is no JSON list of paths"
         raise ValueError(message)
-    check_own(found)
-    return tuple(found)
+    check_own(paths)
+    return tuple(paths)
 
 
 def check_own(paths: Sequence[str]) -> None:

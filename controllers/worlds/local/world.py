@@ -59,16 +59,16 @@ class LocalWorld:
         self._shared_at: tuple[int, int] = (-1, -1)
         self._now = 0.0
         planned = program.trials()
-        self._arrives = any(one.delay for one in planned)
+        self._arrives = any(trial.delay for trial in planned)
         self._planned = [
             ComingTrial(
                 TrialId(step.env.get(contract.ENV_TRIAL_ID, "")),
-                one.delay,
+                trial.delay,
                 step.cpu * step.workers,
                 devices=devices_of(step.gpus * step.workers),
             )
-            for one in planned
-            for step in (one.step,)
+            for trial in planned
+            for step in (trial.step,)
         ]
         self._jobs = JobBook(
             {
@@ -80,8 +80,8 @@ class LocalWorld:
             }
         )
         self._admission = Admission(machine, self._jobs, attempts, gauge or ThisMachine())
-        for one in planned:
-            self._admission.expect(one.step)
+        for trial in planned:
+            self._admission.expect(trial.step)
         self._delays = dict(ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
@@ -130,7 +130,7 @@ class LocalWorld:
     def count_cut(self) -> None:
         """Note how attempts ended that had to because the sweep was interrupted, and count their CPU seconds."""
         for end in self._attempts.ended():
-            for job in [one for one in self._jobs.placed if one.key == end.key]:
+            for job in [placed for placed in self._jobs.placed if placed.key == end.key]:
                 self._jobs[job.id] = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds, left=_left(end))
 
     def standings(self) -> Mapping[str, Standing]:
@@ -214,8 +214,8 @@ class LocalWorld:
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial went, in the order of submission."""
         jobs = self._jobs.trials()
-        found = [result_of(job, self.short(job.trial), samples.get(TrialId(job.trial))) for job in jobs]
-        return sorted(found, key=lambda result: (result.submitted_s, result.id))
+        results = [result_of(job, self.short(job.trial), samples.get(TrialId(job.trial))) for job in jobs]
+        return sorted(results, key=lambda result: (result.submitted_s, result.id))
 
     def _trial(self, job: LocalJob) -> Trial:
         """Return ``job`` as policies see it, the same object as long as the job is the same."""
@@ -232,7 +232,7 @@ class LocalWorld:
         return Node(name, self._machine.nodes[name], self._machine.memory, used, devices=gpus, room=room)
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
-        if why_not := Room(self._machine, self._jobs.holding).resize_lack(job, cpu):
+        if why_not := Room(self._machine, self._jobs.holding).why_no_resize(job, cpu):
             return refused(why_not)
         # Weights within a node: the neighbours' parts shrink by themselves.
         self._attempts.resize(job, cpu)
@@ -250,7 +250,10 @@ class LocalWorld:
             return refused("the trial does not wait for a place")
         trial = self._trial(job)
         nodes = place.nodes
-        if why_not := why_no_gang(place, trial) or self._room_for(job).lack(job, nodes) or self._admission.held_up(job):
+        why_not = (
+            why_no_gang(place, trial) or self._room_for(job).why_unfit(job, nodes) or self._admission.why_held_up(job)
+        )
+        if why_not:
             return refused(why_not)
         if place.point:
             annotations = {**job.step.annotations, **point_annotations(place.point)}
@@ -267,7 +270,7 @@ class LocalWorld:
             return refused(f"the trial is on {', '.join(nodes)} already")
         # A move adds nothing to what runs.
         room = Room(self._machine, (other for other in self._jobs.holding if other.id != job.id))
-        if why_not := why_no_gang(move, self._trial(job)) or room.lack(job, nodes):
+        if why_not := why_no_gang(move, self._trial(job)) or room.why_unfit(job, nodes):
             return refused(why_not)
         return self._ask_to_leave(replace(job, phase=Phase.MOVING, targets=nodes))
 
@@ -426,7 +429,7 @@ class LocalWorld:
             asked = (step.cpu, step.memory, step.gpus, size, bool(job.targets), job.alone, *wish)
             if asked in lacking:
                 continue
-            nodes = None if self._admission.held_up(job) else self._nodes_for(job, wish)
+            nodes = None if self._admission.why_held_up(job) else self._nodes_for(job, wish)
             if nodes is None:
                 lacking.add(asked)
                 continue
@@ -445,9 +448,9 @@ class LocalWorld:
         """Return the nodes for all workers of ``job``, None where they do not all fit."""
         room = self._room_for(job)
         # A trial whose chosen nodes have filled up meanwhile starts elsewhere rather than not at all.
-        if wish and not room.lack(job, wish):
+        if wish and not room.why_unfit(job, wish):
             return wish
-        return room.found(job, len(job.targets) or job.size, self._random.choice)
+        return room.places(job, len(job.targets) or job.size, self._random.choice)
 
     def _started(self, job: LocalJob, nodes: tuple[str, ...], now: float) -> LocalJob:
         moved = bool(job.targets and job.nodes) and sorted(job.nodes) != sorted(nodes)

@@ -296,7 +296,7 @@ class SimulatedCluster:
         targets = run.targets
         if targets:
             self._cancel_reservation(run)
-        if targets and not any(self.nodes[node].unfit(run, targets.count(node)) for node in targets):
+        if targets and not any(self.nodes[node].why_unfit(run, targets.count(node)) for node in targets):
             self.place(run, targets)
             return
         # Its targets filled up or were lost meanwhile, or it has none.

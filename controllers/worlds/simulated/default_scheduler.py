@@ -126,7 +126,7 @@ class DefaultScheduler:
     def withdraw(self, run: TrialRun) -> None:
         """Take out of the queue what of ``run`` is still in it."""
         for shape, waiting in list(self._waiting.items()):
-            left = deque(one for one in waiting if one[1] is not run)
+            left = deque(entry for entry in waiting if entry[1] is not run)
             if left:
                 self._waiting[shape] = left
             else:
@@ -158,8 +158,8 @@ class DefaultScheduler:
     def _node_for(self, shape: _Shape) -> NodeName | None:
         if shape.pinned is not None:
             return shape.pinned if self._scores_of(shape, [shape.pinned]) else None
-        found = self._found(self._scored(shape))
-        return choose(found, self._random.choice) if found else None
+        fits = self._found(self._scored(shape))
+        return choose(fits, self._random.choice) if fits else None
 
     def _scored(self, shape: _Shape) -> dict[NodeName, int]:
         scored = self._scores.get(shape)
@@ -184,15 +184,15 @@ class DefaultScheduler:
         enough = nodes_to_find(total)
         if enough == total:
             return scored
-        found: dict[NodeName, int] = {}
+        nodes: dict[NodeName, int] = {}
         for looked_at in range(total):
             name = self._order[(self._next + looked_at) % total]
             if name in scored:
-                found[name] = scored[name]
-                if len(found) == enough:
+                nodes[name] = scored[name]
+                if len(nodes) == enough:
                     self._next = (self._next + looked_at + 1) % total
                     break
-        return found
+        return nodes
 
     def _load(self, name: NodeName) -> NodeLoad:
         node = self._nodes[name]

@@ -106,8 +106,11 @@ class NodeRun:
         """How many of its pods request no memory."""
         return sum(workers for run, workers in self._all() if not run.spec.memory)
 
-    def unfit(self, run: TrialRun, workers: int = 1) -> str:
-        """Return why ``workers`` of the trial's next attempt cannot start here, once the present one has left."""
+    def why_unfit(self, run: TrialRun, workers: int = 1) -> str | None:
+        """Return why ``workers`` of the trial's next attempt cannot start here, once the present one has left.
+
+        None where they can.
+        """
         spec, leaving = run.spec, run.on(self.name)
         if not self.ready:
             return f"node {self.name} is not ready"
@@ -122,7 +125,7 @@ class NodeRun:
         if spec.devices and not (spec.devices * workers).within(free):
             taken = f"it has {self.spec.devices}, and {self.devices_requested} are requested"
             return f"{self.name} cannot give {spec.devices * workers}: {taken}"
-        return ""
+        return None
 
     def could_hold(self, run: TrialRun) -> bool:
         """Whether the trial, or one worker of it, would fit here if nothing else were there."""

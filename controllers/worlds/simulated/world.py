@@ -144,8 +144,8 @@ class SimulatedWorld:
 
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial went; one that was never submitted, or has not ended, took no time."""
-        found = [_result(run, samples.get(run.spec.id)) for run in self._cluster.runs.values()]
-        return sorted(found, key=lambda result: (result.submitted_s, result.id))
+        results = [_result(run, samples.get(run.spec.id)) for run in self._cluster.runs.values()]
+        return sorted(results, key=lambda result: (result.submitted_s, result.id))
 
     def fail(self, trial: TrialId) -> None:
         """End a trial's present attempt, if there is one, as a crash or kill does."""
@@ -179,7 +179,7 @@ class SimulatedWorld:
     def _place(self, run: TrialRun, place: Place) -> Outcome:
         if run.stage not in WAITING:
             return refused("the trial does not wait for a place")
-        if why_not := self._unfit(place, run):
+        if why_not := self._why_unfit(place, run):
             return refused(why_not)
         if place.point:
             spec = run.spec if self._surrogate is None else self._surrogate.trained(run.spec, place.point)
@@ -198,21 +198,22 @@ class SimulatedWorld:
         return DONE
 
     def _migrate(self, run: TrialRun, action: Migrate) -> Outcome:
-        why_not = f"the trial is on {action.node} already" if action.nodes == run.nodes else ""
-        if why_not := why_not or self._unfit(action, run):
+        if action.nodes == run.nodes:
+            return refused(f"the trial is on {action.node} already")
+        if why_not := self._why_unfit(action, run):
             return refused(why_not)
         self._cluster.move(run, action.nodes)
         return DONE
 
-    def _unfit(self, action: Migrate | Place, run: TrialRun) -> str:
-        """Return why the next attempt cannot have its workers on all the nodes; empty where it can."""
+    def _why_unfit(self, action: Migrate | Place, run: TrialRun) -> str | None:
+        """Return why the next attempt cannot have its workers on all the nodes; None where it can."""
         nodes = action.nodes
         if unknown := [node for node in nodes if node not in self._cluster.nodes]:
             return f"there is no node {unknown[0]}"
         if why_not := why_no_gang(action, run.shown()):
             return why_not
-        found = (self._cluster.nodes[node].unfit(run, nodes.count(node)) for node in dict.fromkeys(nodes))
-        return next(filter(None, found), "")
+        whys = (self._cluster.nodes[node].why_unfit(run, nodes.count(node)) for node in dict.fromkeys(nodes))
+        return next(filter(None, whys), None)
 
 
 def _result(run: TrialRun, sample: Sample | None) -> TrialResult:

@@ -19,9 +19,8 @@ class ActsBeforeSaving(Engine[Any]):
 class NeverLooksAgain(Engine[Any]):
     """Takes it that nothing has changed since it looked."""
 
-    def _changed_since(self, action: Action, seen: Any) -> str:  # noqa: ANN401 - unused
+    def _changed_since(self, action: Action, seen: Any) -> None:  # noqa: ANN401 - unused
         del action, seen
-        return ""
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class ValidationCallback(TrialCallback):
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Log the epoch's validation metrics under the names of the metrics."""
-        found = {name: value for name, value in (logs or {}).items() if name.startswith("val_")}
-        super().on_epoch_end(epoch, {name.removeprefix("val_"): value for name, value in found.items()})
+        validation = {name: value for name, value in (logs or {}).items() if name.startswith("val_")}
+        super().on_epoch_end(epoch, {name.removeprefix("val_"): value for name, value in validation.items()})
 
 
 def _minibatches(examples: Examples, settings: TrainingSettings, first_step: int) -> Iterator[tuple[Array, Array]]:

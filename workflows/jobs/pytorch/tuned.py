@@ -113,11 +113,11 @@ class Training:
         self.model.eval()
         inputs, targets = self._valid
         scores = self.model(inputs)
-        found = {"loss": _loss(scores, targets).item()}
+        metrics = {"loss": _loss(scores, targets).item()}
         if not targets.is_floating_point():
             classes = _by_class(scores, targets)
-            found["accuracy"] = (classes.argmax(dim=1) == targets.flatten()).float().mean().item()
-        return found
+            metrics["accuracy"] = (classes.argmax(dim=1) == targets.flatten()).float().mean().item()
+        return metrics
 
 
 def _network(tuned: Tuned, inputs: Tensor, targets: Tensor) -> nn.Sequential:

@@ -72,13 +72,13 @@ class Family:
         cores = self.at_a_time / NODES
         return Workload(trials, tuple(NodeSpec(NodeName(f"worker-{n}"), cores) for n in range(1, NODES + 1)))
 
-    def _trial(self, number: int, name: TrialId, found: Configuration, search: str) -> TrialSpec:
+    def _trial(self, number: int, name: TrialId, configuration: Configuration, search: str) -> TrialSpec:
         return TrialSpec(
-            *(TrialId(f"{number:03d}-{name}"), 0.0, found.reports[-1].work_s, found.reports, 1.0),
+            *(TrialId(f"{number:03d}-{name}"), 0.0, configuration.reports[-1].work_s, configuration.reports, 1.0),
             Speedup.linear(self.spare),
             direction=Direction.MINIMIZE,
             # A trial that has hyperparameters is asked for none: a search would never be heard.
-            parameters=() if search else found.parameters,
+            parameters=() if search else configuration.parameters,
             search=search,
         )
 
@@ -91,14 +91,14 @@ def task_names(schedule: str = "") -> list[str]:
 @lru_cache(maxsize=1)
 def _tasks() -> dict[str, dict[TrialId, Configuration]]:
     """Return the table with all lengths scaled."""
-    found = read_curves(TABLE, "loss")
-    return {task: _scaled(curves) for task, curves in found.items()}
+    tasks = read_curves(TABLE, "loss")
+    return {task: _scaled(curves) for task, curves in tasks.items()}
 
 
 def _scaled(curves: dict[TrialId, Configuration]) -> dict[TrialId, Configuration]:
     factor = USUAL_S / statistics.median(curve.reports[-1].work_s for curve in curves.values())
     return {
-        name: replace(curve, reports=tuple(CurvePoint(one.work_s * factor, one.value) for one in curve.reports))
+        name: replace(curve, reports=tuple(CurvePoint(point.work_s * factor, point.value) for point in curve.reports))
         for name, curve in curves.items()
     }
 
@@ -106,8 +106,8 @@ def _scaled(curves: dict[TrialId, Configuration]) -> dict[TrialId, Configuration
 def _experiment(name: str, family: Family, title: str = "") -> OwnExperiment:
     told = f"{family.trials} trials for the best model, {family.at_a_time} at a time{title}"
     measures = SEARCHES if family.sampler else tuple(BEST_MODELS.values())
-    found = family.surrogate if family.sampler else None
-    return OwnExperiment(name, told, family.workload, measures=measures, compared=POLICIES, found=found)
+    surrogate = family.surrogate if family.sampler else None
+    return OwnExperiment(name, told, family.workload, measures=measures, compared=POLICIES, surrogates=surrogate)
 
 
 # A search of a hundred trials would find nothing: the best of a hundred configurations by chance is as a rule among the

@@ -108,11 +108,11 @@ def curve_sweep(
     choices = tuple(
         tuple(
             TrialSpec(
-                *(name, 0.0, found.reports[-1].work_s, found.reports, _REQUEST, _SPEEDUP),
+                *(name, 0.0, curve.reports[-1].work_s, curve.reports, _REQUEST, _SPEEDUP),
                 direction=direction,
-                parameters=found.parameters,
+                parameters=curve.parameters,
             )
-            for name, found in curves.items()
+            for name, curve in curves.items()
         )
         for curves in tasks.values()
     )
@@ -124,7 +124,9 @@ def curve_sweep(
         message = f"{path}: a search needs the hyperparameters of each configuration, in columns {PARAMETER}NAME"
         raise TableError(message)
     sampler_of(SearchSpec(sampler=sampler, space=_nearest(choices, 0).space()), 0)
-    return OwnExperiment(str(path), f"{title}, {sampler}", draw, measures=SEARCHES, found=partial(_nearest, choices))
+    return OwnExperiment(
+        str(path), f"{title}, {sampler}", draw, measures=SEARCHES, surrogates=partial(_nearest, choices)
+    )
 
 
 def _drawn(tasks: Sequence[Sequence[TrialSpec]], trials: int, nodes: int, sampler: str, seed: int) -> Workload:

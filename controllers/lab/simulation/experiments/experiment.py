@@ -116,7 +116,7 @@ class Setup(Protocol):
 class OwnExperiment:
     """A workload of ours or of the user's: ``draw`` gives that of a seed. No policy's parameters were published.
 
-    Where trials search, ``found`` gives how those of a seed train with what they get.
+    Where trials search, ``surrogates`` gives how those of a seed train with what they get.
     """
 
     id: str
@@ -126,7 +126,7 @@ class OwnExperiment:
     measures: tuple[RunMeasure, ...] = ()
     costs: Costs = field(default_factory=Costs.argo)
     compared: tuple[str, ...] = ("default", "specon", "flowcon")
-    found: Callable[[int], Surrogate] | None = None
+    surrogates: Callable[[int], Surrogate] | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ class OwnExperiment:
 
     def surrogate(self, seed: int) -> Surrogate | None:
         """Return how trials of ``seed`` train with what a search gives them, None where none searches."""
-        return None if self.found is None else self.found(seed)
+        return None if self.surrogates is None else self.surrogates(seed)
 
     def scheduler(self, seed: int) -> Policy[Any]:  # noqa: ARG002 - Setup's shape
         """Return the default scheduler."""

@@ -71,7 +71,7 @@ def reconstruct(seed: int, base: Experiment = EXPERIMENTS["S6"]) -> Reconstructi
         workload = trying.workload(seed)
         pinned = pinned or dict(first_nodes(trying, workload, seed))
         run = simulate(Scenario(workload, trying.costs, seed, pinned), Default()).result
-        wrong = [wanted / found for wanted, found in zip(published, completions(run), strict=True)]
+        wrong = [wanted / completion for wanted, completion in zip(published, completions(run), strict=True)]
         lengths = [length * ratio**_DAMPED for length, ratio in zip(lengths, wrong, strict=True)]
     full = _with_lengths(base, jobs, lengths, arrivals)
     return Reconstruction(full, pinned or {}, max(abs(ratio - 1) for ratio in wrong))

@@ -42,7 +42,9 @@ class NearestCurves:
     def trained(self, spec: TrialSpec, point: Point) -> TrialSpec:
         """Return ``spec`` as it trains with ``point``: as the nearest configuration did, the first of several."""
         given, columns = dict(bound_parameters(dict(point))), self._columns
-        nearest = min(self.configurations, key=lambda one: _distance(given, dict(one.parameters), columns))
+        nearest = min(
+            self.configurations, key=lambda configuration: _distance(given, dict(configuration.parameters), columns)
+        )
         return replace(spec, work_s=nearest.reports[-1].work_s, reports=nearest.reports)
 
     def space(self) -> tuple[Dimension, ...]:
@@ -53,8 +55,8 @@ class NearestCurves:
     def _columns(self) -> dict[str, list[float | str]]:
         """Return the values of each hyperparameter, in order."""
         columns: dict[str, list[float | str]] = {}
-        for one in self.configurations:
-            for name, value in one.parameters:
+        for configuration in self.configurations:
+            for name, value in configuration.parameters:
                 columns.setdefault(name, []).append(value)
         return {
             name: sorted(values, key=lambda value: (isinstance(value, str), value)) for name, values in columns.items()
@@ -67,11 +69,11 @@ def _distance(
     return math.hypot(*(_apart(given.get(name), other.get(name), values) for name, values in columns.items()))
 
 
-def _apart(one: float | str | None, other: float | str | None, values: Sequence[float | str]) -> float:
+def _apart(first: float | str | None, other: float | str | None, values: Sequence[float | str]) -> float:
     numbers = [value for value in values if isinstance(value, float)]
-    if isinstance(one, float) and isinstance(other, float):
-        return abs(_rank(one, numbers) - _rank(other, numbers))
-    return float(one != other)
+    if isinstance(first, float) and isinstance(other, float):
+        return abs(_rank(first, numbers) - _rank(other, numbers))
+    return float(first != other)
 
 
 def _rank(value: float, numbers: Sequence[float]) -> float:
@@ -79,10 +81,10 @@ def _rank(value: float, numbers: Sequence[float]) -> float:
 
 
 def _domain(values: Iterable[float | str]) -> NumberRange | Options:
-    found = list(values)
-    numbers = [value for value in found if isinstance(value, float)]
-    if len(numbers) < len(found) or len(set(numbers)) <= 5:  # noqa: PLR2004 - so few are a choice of numbers
-        return Options(options=tuple(dict.fromkeys(found)))
+    listed = list(values)
+    numbers = [value for value in listed if isinstance(value, float)]
+    if len(numbers) < len(listed) or len(set(numbers)) <= 5:  # noqa: PLR2004 - so few are a choice of numbers
+        return Options(options=tuple(dict.fromkeys(listed)))
     low, high = min(numbers), max(numbers)
     whole = all(number.is_integer() for number in numbers)
     return NumberRange(low=low, high=high, log=0 < low * _LOG_FROM < high, whole=whole)

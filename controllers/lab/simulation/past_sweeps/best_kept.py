@@ -50,7 +50,7 @@ def _losses(sweep: PastSweep) -> dict[str, float]:
 
 
 def _regret_percent(losses: Mapping[str, float], run: RunResult) -> float:
-    ended = [losses[one.id] for one in run.trials if one.succeeded and not one.stopped and one.id in losses]
+    ended = [losses[trial.id] for trial in run.trials if trial.succeeded and not trial.stopped and trial.id in losses]
     best = min(losses.values())
-    found = min(ended, default=max(losses.values()))
-    return 100 * (found - best) / (statistics.median(losses.values()) - best)
+    reached = min(ended, default=max(losses.values()))
+    return 100 * (reached - best) / (statistics.median(losses.values()) - best)

@@ -99,13 +99,13 @@ def use_by_time(sweep: PastSweep, capacity: float, cores: float) -> list[PastCpu
     Whatever else a trial did with its time (waiting for data, for a node) counts as used.
     """
     got = _CoreSecondsByTime([(trial.submitted_at, trial.completed_at) for trial in sweep.trials], capacity, cores)
-    found = []
+    uses = []
     for trial in sweep.trials:
         start, end = got.at(trial.submitted_at), got.at(trial.completed_at)
         moments = (trial.submitted_at + point.at - trial.began_epoch_s for point in trial.objective)
         spent = tuple(accumulate((min(max(got.at(moment), start), end) - start for moment in moments), max))
-        found.append(PastCpuUse(trial.id, spent, end - start, cores))
-    return found
+        uses.append(PastCpuUse(trial.id, spent, end - start, cores))
+    return uses
 
 
 def cores_used(trial: PastTrial) -> float:

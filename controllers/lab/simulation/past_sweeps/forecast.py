@@ -114,12 +114,12 @@ def forecast(
 
 def validate(was: PastSweep, simulated: PolicyForecast) -> Validation:
     """Set a past sweep beside its simulation; trials that only one of them has are left out."""
-    found: dict[TrialId, list[float]] = {}
+    by_trial: dict[TrialId, list[float]] = {}
     for result in simulated.results:
         for trial in result.trials:
-            found.setdefault(TrialId(trial.id), []).append(trial.completion_s)
-    really = {trial.id: trial.completion_s for trial in was.trials if trial.id in found and trial.completion_s > 0}
-    completions = {name: Interval.of(found[name]) for name in really}
+            by_trial.setdefault(TrialId(trial.id), []).append(trial.completion_s)
+    really = {trial.id: trial.completion_s for trial in was.trials if trial.id in by_trial and trial.completion_s > 0}
+    completions = {name: Interval.of(by_trial[name]) for name in really}
     return Validation(
         policy=simulated.policy,
         makespan_s=was.makespan_s,

@@ -139,8 +139,8 @@ def _spread(
     if len(shared) > 1:
         trained = []
         for run in (sweep, *comparable):
-            found = {trial.id: count_use(trial, upkeep, run.began_epoch_s or 0.0) for trial in run.trials}
-            trained.append({name: max(use.total - use.before_training, _LEAST_WORK_S) for name, use in found.items()})
+            used = {trial.id: count_use(trial, upkeep, run.began_epoch_s or 0.0) for trial in run.trials}
+            trained.append({name: max(use.total - use.before_training, _LEAST_WORK_S) for name, use in used.items()})
         logs = [[math.log(of_run[trial]) for of_run in trained] for trial in shared]
         sigma = math.sqrt(statistics.fmean(statistics.variance(of_trial) for of_trial in logs))
         about = f"the work of a trial varies by {sigma:.1%}, as between its {len(trained)} recorded runs"

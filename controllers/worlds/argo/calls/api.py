@@ -316,7 +316,7 @@ class KubeApi:
         content = b""
         try:
             content = _bounded(response, _MOST_ANSWER)
-            found = parsed(content, _MOST_PARTS)
+            answer = parsed(content, _MOST_PARTS)
         except (TooManyPartsError, RecursionError) as error:
             message = f"{method} {path}: {error}: {_first_named(content)}"
             raise TooLargeError(message, _list_metadata(content)) from error
@@ -325,7 +325,7 @@ class KubeApi:
             raise UnavailableError(message) from error
         finally:
             response.release_conn()
-        return found if isinstance(found, dict) else {}
+        return answer if isinstance(answer, dict) else {}
 
     def _request(
         self,
@@ -386,15 +386,15 @@ def _bounded(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
 
 def _first_named(content: bytes) -> str:
     """Return how people find the first object of an answer that cannot be parsed."""
-    found = _NAME.search(content)
-    return f"the first object is {found[2].decode()}/{found[1].decode()}" if found else "no object is named in it"
+    named = _NAME.search(content)
+    return f"the first object is {named[2].decode()}/{named[1].decode()}" if named else "no object is named in it"
 
 
 def _list_metadata(content: bytes) -> Json:
     """Return the metadata of a list that cannot be parsed whole: they are its very beginning or its very end."""
-    found = _METADATA_FIRST.match(content) or _METADATA_LAST.search(content[-_MOST_METADATA:])
+    metadata = _METADATA_FIRST.match(content) or _METADATA_LAST.search(content[-_MOST_METADATA:])
     try:
-        return dict(json.loads(found[1])) if found else {}
+        return dict(json.loads(metadata[1])) if metadata else {}
     except ValueError:
         return {}
 

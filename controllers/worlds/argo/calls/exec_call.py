@@ -35,7 +35,7 @@ def run_command(api: KubeApi, path: str, container: str, command: Sequence[str])
         NotAllowedNowError: this controller must not act now.
         UnavailableError: it could not be begun in 4 s for each step of the connection, did not end in 10 s, or failed.
     """
-    query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", one) for one in command)]
+    query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command)]
     url = ws_client.get_websocket_url(api.host + path, query)
     try:
         connection = _connected(api, url)
@@ -81,8 +81,8 @@ def _ssl_options(api: KubeApi) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _problem_of(connection: WebSocket) -> str:
-    """Wait for the command to end and return what went wrong; empty where it ended well."""
+def _problem_of(connection: WebSocket) -> str | None:
+    """Wait for the command to end and return what went wrong; None where it ended well."""
     deadline = time.monotonic() + _RUN_S
     connection.settimeout(_LOOK_S)
     told, seen = b"", 0
@@ -99,11 +99,11 @@ def _problem_of(connection: WebSocket) -> str:
     return "it does not end, or prints too much"
 
 
-def _failure_in(told: bytes) -> str:
-    """Return what a command's end says went wrong; empty where it ended well."""
+def _failure_in(told: bytes) -> str | None:
+    """Return what a command's end says went wrong; None where it ended well."""
     try:
         answer = json.loads(told or b"{}")
     except (ValueError, RecursionError):
         answer = None
     status = answer.get("status") if isinstance(answer, dict) else None
-    return "" if status == "Success" else told.decode(errors="replace") or "it ended without saying how"
+    return None if status == "Success" else told.decode(errors="replace") or "it ended without saying how"

@@ -59,46 +59,46 @@ def at(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever the JSON ho
 
 def text(value: object, *path: str, most: int = MOST_TEXT) -> str:
     """Return the string along ``path``; empty where there is none, or one longer than ``most`` characters."""
-    found = at(value, *path)
-    return found if isinstance(found, str) and len(found) <= most else ""
+    item = at(value, *path)
+    return item if isinstance(item, str) and len(item) <= most else ""
 
 
 def strings(value: object, *path: str) -> dict[str, str]:
     """Return the mapping of strings along ``path``, without values that are no string or far too long."""
-    found = at(value, *path)
-    names = found if isinstance(found, Mapping) else {}
+    item = at(value, *path)
+    names = item if isinstance(item, Mapping) else {}
     return {name: text(names, name) for name in names if isinstance(name, str) and text(names, name)}
 
 
 def mappings(value: object, *path: str) -> Iterator[Mapping[str, Any]]:
     """Yield the mappings in the list along ``path``."""
-    found = at(value, *path)
-    if isinstance(found, list):
-        yield from (item for item in found if isinstance(item, Mapping))
+    items = at(value, *path)
+    if isinstance(items, list):
+        yield from (item for item in items if isinstance(item, Mapping))
 
 
 def whole(value: object, *path: str) -> int | None:
     """Return the whole number along ``path``."""
-    found = at(value, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    item = at(value, *path)
+    return item if isinstance(item, int) and not isinstance(item, bool) else None
 
 
 def epoch(value: object, *path: str) -> float | None:
     """Return the RFC 3339 time along ``path`` in Unix seconds."""
-    found = text(value, *path, most=40)
+    written = text(value, *path, most=40)
     try:
-        return datetime.fromisoformat(found).timestamp() if found else None
+        return datetime.fromisoformat(written).timestamp() if written else None
     except (ValueError, OverflowError):
         return None
 
 
 def quantity(value: object, *path: str) -> float:
     """Return the quantity along ``path``, such as ``100m`` or ``16Mi``; 0 where there is none that makes sense."""
-    found = at(value, *path)
-    if not isinstance(found, str | int | float) or len(str(found)) > _MOST_QUANTITY:
+    written = at(value, *path)
+    if not isinstance(written, str | int | float) or len(str(written)) > _MOST_QUANTITY:
         return 0.0
     try:
-        amount = float(parse_quantity(found))
+        amount = float(parse_quantity(written))
     except (ValueError, ArithmeticError):
         return 0.0
     return amount if math.isfinite(amount) and amount >= 0 else 0.0
@@ -106,8 +106,8 @@ def quantity(value: object, *path: str) -> float:
 
 def device_kinds(value: object, *path: str) -> set[str]:
     """Return the names of the devices among the resources along ``path``."""
-    found = at(value, *path)
-    names = found if isinstance(found, Mapping) else {}
+    item = at(value, *path)
+    names = item if isinstance(item, Mapping) else {}
     return {name for name in names if isinstance(name, str) and is_device(name)}
 
 
@@ -123,16 +123,16 @@ def devices_of(kinds: Iterable[str], amount: Callable[[str], float]) -> Devices:
 def number(written: str) -> float | None:
     """Return the finite number, 0 or more, that an annotation holds; None where it holds none."""
     try:
-        found = float(written)
+        value = float(written)
     except ValueError:
         return None
-    return found if math.isfinite(found) and found >= 0 else None
+    return value if math.isfinite(value) and value >= 0 else None
 
 
 def count(written: str) -> int:
     """Return the whole number that an annotation holds, 0 where it holds none."""
-    found = number(written)
-    return int(found) if found is not None and found < 2**31 else 0
+    value = number(written)
+    return int(value) if value is not None and value < 2**31 else 0
 
 
 def gunzipped(packed: object, most_bytes: int) -> str:
@@ -146,13 +146,13 @@ def gunzipped(packed: object, most_bytes: int) -> str:
         # wbits of 16 more than the size of the window stands for gzip's header.
         unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(content, most_bytes + 1)
         fits = len(unpacked) * _width(unpacked) <= most_bytes
-        found = unpacked.decode() if fits else ""
+        decoded = unpacked.decode() if fits else ""
     except (ValueError, zlib.error) as error:
         raise PackedError(str(error)) from error
     if not fits:
         message = f"it unpacks to more than {most_bytes} bytes"
         raise PackedError(message)
-    return found
+    return decoded
 
 
 def _width(content: bytes) -> int:

@@ -1,6 +1,7 @@
 """The command that carries an action of a policy out, or why it cannot be done as things are. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from controllers.core import labels
@@ -11,13 +12,19 @@ from controllers.worlds.argo.deciding.commands import Annotate, Annotations, Com
 from controllers.worlds.argo.deciding.planner import choice
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.limits import why_no_more, why_not_the_last
-from controllers.worlds.argo.meaning.refusal import Refusal
 from controllers.worlds.argo.meaning.snapshot import CampaignSnapshot
 from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.reading.marks import written_nodes
 from controllers.worlds.argo.reading.pods import whole_milli
 
-_NOT_RUNNING: Final = Refusal("the trial is not running")
+_NOT_RUNNING: Final = "the trial is not running"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no command for an action, in words for people."""
+
+    why: str
 
 
 def command_for(action: Action, state: TrialState, seen: CampaignSnapshot) -> Command | Refusal:
@@ -30,56 +37,57 @@ def command_for(action: Action, state: TrialState, seen: CampaignSnapshot) -> Co
     """
     attempt = state.attempt
     if attempt is None:
-        return _NOT_RUNNING
+        return Refusal(_NOT_RUNNING)
     match action:
         case Resize():
-            return _why_not_resize(action, state, attempt, seen) or SetShare(attempt, action.cpu)
+            why_not = _why_not_resize(action, state, attempt, seen)
+            return Refusal(why_not) if why_not else SetShare(attempt, action.cpu)
         case Migrate():
             return _move(action, state, attempt, seen)
         case Place():
             return _place(action, state, attempt, seen)
         case Suspend():
             why_not = _why_it_cannot_leave(state, attempt, seen) or why_no_more(state, attempt)
-            return why_not or _suspend(state, attempt)
+            return Refusal(why_not) if why_not else _suspend(state, attempt)
         case Stop():
             return _stop(action, state, attempt, seen)
         case _:
             assert_never(action)
 
 
-def _why_not_resize(action: Resize, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Refusal | None:
+def _why_not_resize(action: Resize, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> str | None:
     cpu, share, quality = action.cpu, attempt.share, attempt.lead.quality
     if state.phase is not Phase.RUNNING:
-        return Refusal(f"the trial is {state.phase}")
+        return f"the trial is {state.phase}"
     if not attempt.runs:
         return _NOT_RUNNING
     if whole_milli(cpu) < 1:
-        return Refusal(f"{cpu:g} cores are too few: the least is 0.001")
+        return f"{cpu:g} cores are too few: the least is 0.001"
     # Kubernetes refuses a resize that would change the pod's quality of service, which its first requests fixed.
     if quality != "Burstable" or not share.wanted:
-        return Refusal(f"a pod of quality of service {quality} would lose it with a request of {cpu:g} cores")
+        return f"a pod of quality of service {quality} would lose it with a request of {cpu:g} cores"
     if share.limit is not None and cpu > share.limit:
-        return Refusal(f"{cpu:g} cores are more than the container's limit of {share.limit:g}")
+        return f"{cpu:g} cores are more than the container's limit of {share.limit:g}"
     more: dict[str, float] = {}
     for worker in attempt.workers:
         more[worker.node] = more.get(worker.node, 0.0) + cpu - max(worker.share.wanted, worker.share.has)
     lacking = next((node for node, cores in more.items() if seen.room.lacks(node, cores)), None)
-    return None if lacking is None else Refusal(f"{cpu:g} cores do not fit on {lacking}")
+    return None if lacking is None else f"{cpu:g} cores do not fit on {lacking}"
 
 
-def _why_it_cannot_leave(state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Refusal | None:
+def _why_it_cannot_leave(state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> str | None:
     if state.phase is not Phase.RUNNING or not attempt.runs:
         return _NOT_RUNNING
     if attempt.shares_processes:
-        return Refusal(f"pod {attempt.lead.name} gets no signal: {attempt.shares_processes}")
+        return f"pod {attempt.lead.name} gets no signal: {attempt.shares_processes}"
     # Argo gates the pod that follows a move only in an adopted workflow: this one would start anywhere.
-    return None if seen.adopted else Refusal("the workflow is not marked as steered yet")
+    return None if seen.adopted else "the workflow is not marked as steered yet"
 
 
 def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Leave | Refusal:
     nodes = action.nodes
     if why_not := _why_it_cannot_leave(state, attempt, seen) or why_no_more(state, attempt):
-        return why_not
+        return Refusal(why_not)
     to, here = written_nodes(nodes), written_nodes(attempt.nodes)
     if to == here:
         return Refusal(f"the trial is on {to} already")
@@ -89,7 +97,7 @@ def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSn
         or seen.room.why_unfit(nodes, state.next_requests, attempt.demands, state.definition.id, attempt.workers)
     )
     if why_not:
-        return why_not
+        return Refusal(why_not)
     return Leave(
         attempt,
         Told("Moving", f"asked to save and leave {here} for {to}"),
@@ -110,9 +118,9 @@ def _suspend(state: TrialState, attempt: Attempt) -> Leave:
 def _stop(action: Stop, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Leave | Refusal:
     waits = state.suspended or state.waits_to_begin
     if not waits and (why_not := _why_it_cannot_leave(state, attempt, seen)):
-        return why_not
+        return Refusal(why_not)
     if why_not := why_not_the_last(state, attempt):
-        return why_not
+        return Refusal(why_not)
     workflow, mark = seen.workflow, state.definition.mark(labels.ANNOTATION_STOP)
     trials = len(seen.states) + (0 if workflow is None else len(workflow.to_come))
     noted = {mark: reason_that_fits(action.why, mark, trials)}
@@ -143,8 +151,8 @@ def _place(
     if attempt.gang and not nodes:
         least = max(attempt.size, trial.min_workers)
         sizes = range(max(least, state.workers), least - 1, -1)
-        found = (room.places(size, attempt.requests, attempt.demands, trial.id, ()) for size in sizes)
-        nodes = node_names(next(filter(None, found), ()))
+        possible = (room.places(size, attempt.requests, attempt.demands, trial.id, ()) for size in sizes)
+        nodes = node_names(next(filter(None, possible), ()))
         if not nodes:
             cores = attempt.requests.cpu
             return Refusal(f"no nodes have room for {least} workers of {cores:g} cores that it may use")
@@ -156,7 +164,7 @@ def _place(
         or room.why_unfit(nodes, attempt.requests, attempt.demands, trial.id)
     )
     if why_not:
-        return why_not
+        return Refusal(why_not)
     if attempt.gang:
         # The gates open together, once each worker has its pod.
         return choice(state, attempt, nodes, point)
@@ -164,13 +172,13 @@ def _place(
     return OpenGates(attempt, bound, "as its policy wants", point=point)
 
 
-def _why_not_so_many(nodes: Sequence[NodeName], state: TrialState, attempt: Attempt) -> Refusal | None:
+def _why_not_so_many(nodes: Sequence[NodeName], state: TrialState, attempt: Attempt) -> str | None:
     least, most = (state.definition.min_workers, state.definition.workers) if attempt.gang else (1, 1)
     if not nodes or least <= len(nodes) <= most:
         return None
-    return Refusal(f"{len(nodes)} workers are asked for, and it has from {least} to {most}")
+    return f"{len(nodes)} workers are asked for, and it has from {least} to {most}"
 
 
-def _why_unwritable(nodes: Sequence[NodeName]) -> Refusal | None:
+def _why_unwritable(nodes: Sequence[NodeName]) -> str | None:
     letters = len(written_nodes(nodes))
-    return Refusal(f"the names of its {len(nodes)} nodes have {letters} letters") if letters > MOST_OF_ONE else None
+    return f"the names of its {len(nodes)} nodes have {letters} letters" if letters > MOST_OF_ONE else None

@@ -27,8 +27,7 @@ from controllers.worlds.argo.deciding.commands import (
     WithdrawShare,
 )
 from controllers.worlds.argo.meaning.attempts import Attempt
-from controllers.worlds.argo.meaning.limits import allowance, idles_too_often, leaves_alike
-from controllers.worlds.argo.meaning.refusal import Refusal
+from controllers.worlds.argo.meaning.limits import allowance, leaves_alike, why_no_more_leaving
 from controllers.worlds.argo.meaning.room import NodeRoom
 from controllers.worlds.argo.meaning.trials import TrialState
 from controllers.worlds.argo.reading.marks import NO_MOVE, written_nodes
@@ -95,7 +94,7 @@ class Planner:
         if state.stopped and unplaced:
             # Argo makes others in their place, which only end.
             return _removal(attempt, unplaced, "its trial is stopped")
-        if staying and _shall_leave(state, attempt) and any(one.main is MainState.RUNNING for one in there):
+        if staying and _shall_leave(state, attempt) and any(worker.main is MainState.RUNNING for worker in there):
             return self._for_leaving(state, attempt, asked)
         return self._for_staying(state, attempt, staying) if staying else None
 
@@ -111,17 +110,17 @@ class Planner:
             return WithdrawShare(attempt)
         return _hand_over(state, attempt, staying) or self._for_steady(state, attempt)
 
-    def _why_lost(self, worker: PodRecord) -> str:
-        """Return why a deleted pod is to be removed, empty where it is not: its node is lost.
+    def _why_lost(self, worker: PodRecord) -> str | None:
+        """Return why a deleted pod is to be removed, None where it is not: its node is lost.
 
         Its end is never reported otherwise, and Argo waits for that.
         """
         if not worker.node or worker.deleted_at is None:
-            return ""
+            return None
         node, bound = self.room.nodes.get(worker.node), self.timeouts.lost
         silent = self.now - (node.unready_since if node and node.unready_since is not None else self.now)
         if self.now - worker.deleted_at <= bound or (node is not None and silent <= bound):
-            return ""
+            return None
         # Its containers may still run there. That is safe: an attempt that finds a newer one writes nothing.
         lost = (
             f"node {worker.node} is gone" if node is None else f"node {worker.node} has been silent for {silent:.0f} s"
@@ -179,7 +178,7 @@ class Planner:
         """Open the gate of a single worker: for the node of its move, or wherever the scheduler finds room for it."""
         targets = state.targets_of_previous[:1]
         if why_not := self._why_unfit(state, attempt, targets):
-            return self._opening(state, attempt, (), f"{why_not.why}; the scheduler finds another node")
+            return self._opening(state, attempt, (), f"{why_not}; the scheduler finds another node")
         return self._opening(state, attempt, targets, _moved(state, written_nodes(targets)))
 
     def _opening(self, state: TrialState, attempt: Attempt, nodes: Sequence[str], why: str) -> OpenGates:
@@ -196,11 +195,11 @@ class Planner:
         before = chosen or (() if previous is None else previous.nodes)
         most = max(attempt.size, min(len(before), trial.workers))
         for workers in range(most, max(attempt.size, trial.min_workers) - 1, -1):
-            if found := self.room.places(workers, attempt.requests, attempt.demands, trial.id, before):
-                return found
+            if nodes := self.room.places(workers, attempt.requests, attempt.demands, trial.id, before):
+                return nodes
         return ()
 
-    def _why_unfit(self, state: TrialState, attempt: Attempt, nodes: Sequence[str]) -> Refusal | None:
+    def _why_unfit(self, state: TrialState, attempt: Attempt, nodes: Sequence[str]) -> str | None:
         return self.room.why_unfit(nodes, attempt.requests, attempt.demands, state.definition.id)
 
     def _opening_the_rest(self, state: TrialState, attempt: Attempt) -> OpenGates:
@@ -223,14 +222,14 @@ class Planner:
         unmarked = (attempt,) if (previous := state.history.previous) is None else (attempt, previous)
         return Delete(attempt, pods, Told("MoveFailed", stuck[0][1], warning=True), unmarked) if stuck else None
 
-    def _why_unscheduled(self, worker: PodRecord) -> str:
-        """Return why a pod cannot start where it was sent, empty where it may yet."""
+    def _why_unscheduled(self, worker: PodRecord) -> str | None:
+        """Return why a pod cannot start where it was sent, None where it may yet."""
         if not worker.marks.placed_on or worker.unschedulable_since is None:
-            return ""
+            return None
         node = self.room.nodes.get(worker.marks.placed_on)
         takes_pods = node is not None and node.fit and node.allows(worker.demands)
         if takes_pods and self.now - worker.unschedulable_since <= self.timeouts.unschedulable:
-            return ""
+            return None
         why = "there is no room" if takes_pods else "it takes no pods"
         return f"{why} on {worker.marks.placed_on}, which was chosen for it"
 
@@ -304,7 +303,7 @@ def _hand_over(state: TrialState, attempt: Attempt, staying: Iterable[PodRecord]
 
 def _limit_before(state: TrialState, attempt: Attempt) -> Annotate | None:
     """Return what Argo is to know before an attempt begins: by its end, that may be too late."""
-    said, allowed, why = state.notes, allowance(state), idles_too_often(state)
+    said, allowed, why = state.notes, allowance(state), why_no_more_leaving(state)
     if why and (said.idle is None or said.idle >= attempt.number):
         return _limit(state, attempt, labels.ANNOTATION_IDLE, attempt.number - 1, why)
     return None if allowed in {None, said.tries} else _limit(state, attempt, labels.ANNOTATION_TRIES, allowed)

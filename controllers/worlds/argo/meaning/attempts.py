@@ -139,7 +139,7 @@ class Attempt:
         """CPU of each worker's main container: all train at the pace of the one that has the least."""
         shares = [worker.share for worker in self.workers]
         worst = min(shares, key=lambda share: _WORST.index(share.state))
-        return replace(worst, wanted=max(one.wanted for one in shares), has=min(one.has for one in shares))
+        return replace(worst, wanted=max(share.wanted for share in shares), has=min(share.has for share in shares))
 
     @property
     def requests(self) -> Resources:
@@ -167,8 +167,8 @@ class Attempt:
     @property
     def running(self) -> tuple[PodRecord, ...]:
         """The pods whose trainer runs; the first where none is seen to."""
-        found = tuple(one for one in self.workers if one.main is MainState.RUNNING and not one.over)
-        return found or self.workers[:1]
+        running = tuple(worker for worker in self.workers if worker.main is MainState.RUNNING and not worker.over)
+        return running or self.workers[:1]
 
 
 def attempts_of(pods: Iterable[PodRecord], known: Iterable[Attempt | None]) -> list[Attempt]:

@@ -34,7 +34,10 @@ class Choices:
             text = f"{where} has trials with more than {_MOST_KINDS} kinds of demands on nodes: others go nowhere"
             warn_once(f"{where}: demands", text)
         kept = list(wanted)[:_MOST_KINDS]
-        self._allowed = {one: self._allowed[one] if one in self._allowed else self._allowed_by(one) for one in kept}
+        self._allowed = {
+            demands: self._allowed[demands] if demands in self._allowed else self._allowed_by(demands)
+            for demands in kept
+        }
         self._shown = self._untainted.union(*self._allowed.values())
         self.tolerated = self._shown - self._untainted
 

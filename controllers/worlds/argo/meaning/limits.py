@@ -4,7 +4,6 @@ from typing import Final
 
 from controllers.core.failures import MOST_BARREN
 from controllers.worlds.argo.meaning.attempts import Attempt
-from controllers.worlds.argo.meaning.refusal import Refusal
 from controllers.worlds.argo.meaning.trials import TrialState
 
 _LIMIT: Final = 1000
@@ -18,7 +17,7 @@ def interruptions(state: TrialState) -> int:
     attempts = () if state.step is None else state.step.attempts
     if state.attempt is not None:
         attempts = attempts[: state.attempt.number - 1]
-    return max(0, sum(one.interrupted for one in attempts) - state.history.idling.counted)
+    return max(0, sum(attempt.interrupted for attempt in attempts) - state.history.idling.counted)
 
 
 def allowance(state: TrialState) -> int | None:
@@ -32,16 +31,16 @@ def allowance(state: TrialState) -> int | None:
     return tries + interrupted
 
 
-def idles_too_often(state: TrialState) -> str:
-    """Return why no attempt that leaves shall be followed by another any more, empty where it may be.
+def why_no_more_leaving(state: TrialState) -> str | None:
+    """Return why no attempt that leaves shall be followed by another any more, None where it may be.
 
     One that waits to begin is then the last.
     """
     tries, idling = _tries_of(state), state.history.idling
     if tries is None or state.attempt is None or idling.barren < MOST_BARREN:
-        return ""
+        return None
     failures = state.attempt.number - 1 - interruptions(state)
-    return f"it left {idling.barren} times in a row unasked and came no further" if failures > tries else ""
+    return f"it left {idling.barren} times in a row unasked and came no further" if failures > tries else None
 
 
 def leaves_alike(state: TrialState) -> str:
@@ -56,24 +55,23 @@ def leaves_alike(state: TrialState) -> str:
     return words if counts and words == previous.leaving.how.at_once else ""
 
 
-def why_no_more(state: TrialState, attempt: Attempt) -> Refusal | None:
-    """Return why no attempt may be spent on a move or a pause of a trial."""
+def why_no_more(state: TrialState, attempt: Attempt) -> str | None:
+    """Return why no attempt may be spent on a move or a pause of a trial, None where one may be."""
     limit = state.step.retries.limit if state.step is not None else None
     most = _LIMIT if limit is None else limit
     if attempt.number > most - most // _KEPT:
-        why = f"it has had {attempt.number} attempts of the {most} that Argo makes, and must keep some for failures"
-        return Refusal(why)
+        return f"it has had {attempt.number} attempts of the {most} that Argo makes, and must keep some for failures"
     if state.notes.idle is not None and state.notes.idle < attempt.number:
-        return Refusal("it left too often for nothing, and this attempt is its last")
+        return "it left too often for nothing, and this attempt is its last"
     return None
 
 
-def why_not_the_last(state: TrialState, attempt: Attempt) -> Refusal | None:
-    """Return why no further attempt could end the step of a stopped trial."""
+def why_not_the_last(state: TrialState, attempt: Attempt) -> str | None:
+    """Return why no further attempt could end the step of a stopped trial, None where one could."""
     limit = None if state.step is None else state.step.retries.limit
     if limit is None or attempt.number <= limit:
         return None
-    return Refusal(f"it has had {attempt.number} attempts, and Argo makes no more that could end its step")
+    return f"it has had {attempt.number} attempts, and Argo makes no more that could end its step"
 
 
 def given_up(state: TrialState) -> bool:

@@ -49,7 +49,7 @@ class Looks:
         seen = self._taken(self.last)
         self._histories = {trial: state.history for trial, state in seen.states.items()}
         pending = list(self._pending.items())
-        shown = [trial for trial, one in pending if _is_shown(*one, seen.states.get(trial))]
+        shown = [trial for trial, entry in pending if _is_shown(*entry, seen.states.get(trial))]
         for trial in shown:
             self.drop(trial)
         # Once more: until now these trials were shown as if their actions were still to come.

@@ -6,7 +6,6 @@ from typing import Final
 
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName
-from controllers.worlds.argo.meaning.refusal import Refusal
 from controllers.worlds.argo.reading.demands import ANY_NODE, Demands
 from controllers.worlds.argo.reading.nodes import NodeRecord
 from controllers.worlds.argo.reading.pods import NO_RESOURCES, OtherPod, PodRecord, Resources
@@ -140,7 +139,7 @@ class NodeRoom:
         demands: Demands = ANY_NODE,
         trial: str = "",
         leaving: Sequence[PodRecord] = (),
-    ) -> Refusal | None:
+    ) -> str | None:
         """Return why the workers of an attempt cannot start on ``nodes``; None where all of them can.
 
         Args:
@@ -152,11 +151,11 @@ class NodeRoom:
         """
         at_each = {name: worker * nodes.count(name) for name in nodes}
         whys = (self._why_not_on(name, wanted, demands, trial, leaving) for name, wanted in at_each.items())
-        return next((Refusal(why) for why in whys if why), None)
+        return next(filter(None, whys), None)
 
     def _why_not_on(
         self, name: str, wanted: Resources, demands: Demands, trial: str, leaving: Sequence[PodRecord]
-    ) -> str:
+    ) -> str | None:
         node = self.nodes.get(name)
         if node is None:
             return f"there is no node {name}"
@@ -190,8 +189,8 @@ class NodeRoom:
         for rank in range(workers):
             names = dict.fromkeys((*preferred[rank : rank + 1], *chosen, *emptiest))
             wanted = {name: worker * (chosen.count(name) + 1) for name in names}
-            found = (name for name in names if not self._why_not_on(name, wanted[name], demands, trial, ()))
-            if (name := next(found, None)) is None:
+            roomy = (name for name in names if not self._why_not_on(name, wanted[name], demands, trial, ()))
+            if (name := next(roomy, None)) is None:
                 return ()
             chosen.append(name)
         return tuple(chosen)
@@ -214,13 +213,13 @@ class NodeRoom:
 def _why_not_for(demands: Demands, node: NodeRecord) -> str:
     if not demands.understood:
         return "it demands more of its node than is read"
-    held_off = [one.key for one in node.taints if not demands.tolerate(one)]
+    held_off = [taint.key for taint in node.taints if not demands.tolerate(taint)]
     return f"it does not tolerate the taint {held_off[0]}" if held_off else "its selector or affinity forbids it"
 
 
-def _why_no_devices(wanted: Devices, taken: Devices, node: NodeRecord) -> str:
+def _why_no_devices(wanted: Devices, taken: Devices, node: NodeRecord) -> str | None:
     if not node.only_for <= wanted.kinds():
         return f"node {node.name} takes only pods that ask for {', '.join(sorted(node.only_for))}"
     if wanted and not wanted.within(node.devices - taken):
         return f"{node.name} cannot give {wanted}: it has {node.devices}, and {taken} are requested"
-    return ""
+    return None

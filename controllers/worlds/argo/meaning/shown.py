@@ -81,7 +81,7 @@ def result_of(state: TrialState, short: str, sample: Sample | None, origin: floa
         stopped=state.stopped if state.phase is Phase.STOPPED else "",
         resizes=state.history.resizes,
         given_up=state.phase is Phase.FAILED and given_up(state),
-        scales=sum(one != other for one, other in pairwise(sizes)),
+        scales=sum(size != other for size, other in pairwise(sizes)),
         workers=state.workers,
         first_node=nodes[0] if nodes else "",
         params=definition.hyperparameters(),

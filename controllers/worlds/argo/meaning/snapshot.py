@@ -78,7 +78,7 @@ def take_snapshot(
     for trial, state in states.items():
         if not trials[trial].steady or state.pending is not None:
             _reserve(room, state)
-    pods = [(name, pod) for name, one in states.items() if one.attempt is not None for pod in one.attempt.workers]
+    pods = [(name, pod) for name, state in states.items() if state.attempt is not None for pod in state.attempt.workers]
     live = [pod for name, pod in pods if trials[name].live]
     starts = ((_starts_on(states[name], pod), pod) for name, pod in pods if pod.requests.devices)
     nodes = requests.nodes_for(live, [(node, pod) for node, pod in starts if node], choices.tolerated)
@@ -106,16 +106,16 @@ def _trial_states(
     over_since = None if workflow is None else workflow.over_since
     states: dict[TrialId, TrialState] = {}
     for trial in dict.fromkeys((*steps, *pods, *histories)):
-        found = steps.get(trial)
+        recorded = steps.get(trial)
         history = histories.get(trial, _UNKNOWN).after(pods.get(trial, ()))
         made_for = None if history.newest is None else history.newest.lead.definition
-        definition = made_for if found is None else found.definition
+        definition = made_for if recorded is None else recorded.definition
         if definition is None:
             continue
         if definition.search and history.params != definition.params:
             definition = definition.with_params(history.params)
         notes = NO_NOTES if workflow is None else workflow.notes(definition)
-        state = TrialState(definition, found, history, over_since, notes, pending.get(trial))
+        state = TrialState(definition, recorded, history, over_since, notes, pending.get(trial))
         states[trial] = before[trial] if before.get(trial) == state else state
     return states
 

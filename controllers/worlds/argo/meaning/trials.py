@@ -70,13 +70,15 @@ class PodHistory:
         attempts = attempts_of(pods, (self.newest, self.previous))
         attempts.sort(key=lambda attempt: (attempt.created_at, attempt.number))
         newest = attempts[-1]
-        earlier = next((one for one in reversed(attempts[:-1]) if one.number < newest.number), None)
+        earlier = next((attempt for attempt in reversed(attempts[:-1]) if attempt.number < newest.number), None)
         if self.newest is newest and not self.gone and (earlier is None or earlier is self.previous):
             return self
         if earlier is None:
             # Seen before, and gone by now: the mark of the move that brought the newest is on it alone.
             seen = (self.newest, self.previous)
-            earlier = next((one for one in seen if one is not None and one.number == newest.number - 1), None)
+            earlier = next(
+                (attempt for attempt in seen if attempt is not None and attempt.number == newest.number - 1), None
+            )
         return PodHistory(
             newest=newest,
             first_at=self.first_at or attempts[0].created_at,
@@ -84,7 +86,7 @@ class PodHistory:
             moves=max(self.moves, *(_moves_of(attempt) for attempt in attempts)),
             suspensions=max(self.suspensions, *(attempt.marks.suspensions for attempt in attempts)),
             resizes=max(self.resizes, *(attempt.marks.resizes for attempt in attempts)) + self._was_resized(newest),
-            params=next((found for attempt in reversed(attempts) if (found := _params_of(attempt))), self.params),
+            params=next((params for attempt in reversed(attempts) if (params := _params_of(attempt))), self.params),
             pods=tuple(pods),
         )
 
@@ -223,7 +225,9 @@ class TrialState:
             return self.history.moves
         attempts = () if self.step is None else self.step.attempts
         pairs = pairwise(attempts)
-        return sum(one.exit_code in LEFT and bool(other.node) and other.node != one.node for one, other in pairs)
+        return sum(
+            attempt.exit_code in LEFT and bool(other.node) and other.node != attempt.node for attempt, other in pairs
+        )
 
     @property
     def counts(self) -> Counts:
@@ -284,7 +288,7 @@ class TrialState:
             max(attempt.size, len(marks.place)),
             after if next_size is None else next_size,
             leaves=asked if leaves is None else leaves,
-            left=[number for number, one in enumerate(recorded) if one.exit_code in LEFT],
+            left=[number for number, record in enumerate(recorded) if record.exit_code in LEFT],
         )
 
     def shows(self, action: Action) -> bool:
@@ -343,8 +347,8 @@ def node_names(nodes: Iterable[str]) -> tuple[NodeName, ...]:
 
 def group_by_trial(pods: Sequence[PodRecord]) -> Mapping[TrialId, list[PodRecord]]:
     """Return the pods that have a trial's definition, by the id of their trial."""
-    found: dict[TrialId, list[PodRecord]] = {}
+    by_trial: dict[TrialId, list[PodRecord]] = {}
     for pod in pods:
         if pod.definition is not None:
-            found.setdefault(pod.definition.id, []).append(pod)
-    return found
+            by_trial.setdefault(pod.definition.id, []).append(pod)
+    return by_trial

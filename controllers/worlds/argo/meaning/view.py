@@ -84,21 +84,22 @@ class ClusterView:
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
         # Selected by labels: of a large cluster's pods, the API server then sends only those of trials.
         self._pods = [
-            self._watch(Collection(PODS.path(one), _TRIAL_PODS, _PAGE, most=_MOST_ROOM), project_pod, _weight)
-            for one in self._namespaces
+            self._watch(Collection(PODS.path(namespace), _TRIAL_PODS, _PAGE, most=_MOST_ROOM), project_pod, _weight)
+            for namespace in self._namespaces
         ]
         self._workflows = [
             self._watch(
-                Collection(WORKFLOWS.path(one), {}, _WORKFLOWS_PAGE, most=_MOST_ROOM),
+                Collection(WORKFLOWS.path(namespace), {}, _WORKFLOWS_PAGE, most=_MOST_ROOM),
                 lambda item: project_workflow(item, api.epoch()),
                 _weight,
             )
-            for one in self._namespaces
+            for namespace in self._namespaces
         ]
         self._nodes = self._watch(Collection(NODES.path(), {}, _PAGE), project_node)
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = [
-            self._watch(Collection(PODS.path(one), _OTHER_PODS, _PAGE), project_other) for one in self._namespaces
+            self._watch(Collection(PODS.path(namespace), _OTHER_PODS, _PAGE), project_other)
+            for namespace in self._namespaces
         ]
         self._elsewhere: Reflector[OtherPod] | None = None
         if namespaces is not None:
@@ -177,13 +178,13 @@ class ClusterView:
     def campaigns(self, default_policy: str) -> Sequence[Campaign]:
         """Return every campaign: one for each policy that the sweeps of a workflow name, as far as that is believed."""
         # Those of a namespace that may not be looked at any more stay: their worlds do nothing by what is too old.
-        known = sorted(self.workflows(), key=lambda one: (one.created_at, one.uid))
+        known = sorted(self.workflows(), key=lambda workflow: (workflow.created_at, workflow.uid))
         homes = {root_of(workflow.uid): workflow.namespace for workflow in known}
         here = frozenset(homes)
         for workflow in known:
             # A sweep whose first workflow is gone is at home where it was continued first, if MLflow knows no other.
             homes.setdefault(root_of(workflow.sweep_uid), workflow.namespace)
-        found: list[Campaign] = []
+        steered: list[Campaign] = []
         of_namespace: Counter[str] = Counter()
         for workflow in known:
             if (home := homes[root_of(workflow.sweep_uid)]) != workflow.namespace:
@@ -197,8 +198,8 @@ class ClusterView:
                 warn_once(where, f"{where} is left alone: it, or its namespace, has more sweeps than one may steer")
                 continue
             of_namespace[workflow.namespace] += running
-            found += campaigns
-        return found
+            steered += campaigns
+        return steered
 
     def workflows(self) -> Sequence[WorkflowRecord]:
         """Return every workflow that has sweeps."""

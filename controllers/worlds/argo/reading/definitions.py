@@ -84,10 +84,10 @@ class TrialDefinition:
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters; none where the text is no JSON object."""
         try:
-            found = json.loads(self.params) if self.params else {}
+            parsed = json.loads(self.params) if self.params else {}
         except (ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return parsed if isinstance(parsed, dict) else {}
 
 
 def read_definition(

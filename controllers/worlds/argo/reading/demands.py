@@ -71,10 +71,10 @@ class _Expression:
                 return False
 
     def _compares(self, value: str | None) -> bool:
-        found, bound = _whole(value), _whole(self.values[0] if len(self.values) == 1 else None)
-        if found is None or bound is None:
+        number, bound = _whole(value), _whole(self.values[0] if len(self.values) == 1 else None)
+        if number is None or bound is None:
             return False
-        return found > bound if self.operator == "Gt" else found < bound
+        return number > bound if self.operator == "Gt" else number < bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,9 @@ class _Term:
         if not (self.labels or self.fields):
             return False  # to Kubernetes, an empty term is no node
         named = {"metadata.name": name}
-        return all(one.holds(labels) for one in self.labels) and all(one.holds(named) for one in self.fields)
+        return all(expression.holds(labels) for expression in self.labels) and all(
+            expression.holds(named) for expression in self.fields
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Demands:
 
     def tolerate(self, taint: Taint) -> bool:
         """Whether the pod may go to a node with ``taint``."""
-        return any(one.covers(taint) for one in self.tolerations)
+        return any(toleration.covers(taint) for toleration in self.tolerations)
 
 
 ANY_NODE: Final = Demands()
@@ -141,25 +143,28 @@ def demands_of(pod: Json, *, bound: bool) -> Demands:
     selects = at(spec, "nodeSelector")
     selector = selects if isinstance(selects, Mapping) else {}
     needs = at(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    tolerates = [one for one in mappings(spec, "tolerations") if at(one, "tolerationSeconds") is None]
-    parts = len(selector) + len(tolerates) + sum(1 + len(list(_expressions(one))) for one in mappings(needs))
-    values = sum(len(_values(one)) for term in mappings(needs) for one in _expressions(term))
+    tolerates = [
+        toleration for toleration in mappings(spec, "tolerations") if at(toleration, "tolerationSeconds") is None
+    ]
+    parts = len(selector) + len(tolerates) + sum(1 + len(list(_expressions(term))) for term in mappings(needs))
+    values = sum(len(_values(expression)) for term in mappings(needs) for expression in _expressions(term))
     if parts + values > _MOST_PARTS:
         return _NO_NODE
-    found = Demands(
+    demands = Demands(
         selector=tuple(
             sorted((_word(key), _word(value)) for key, value in selector.items() if not (bound and key == HOSTNAME))
         ),
-        terms=tuple(_term(one) for one in mappings(needs)) if isinstance(needs, list) else None,
-        tolerations=tuple(_toleration(one) for one in tolerates),
+        terms=tuple(_term(term) for term in mappings(needs)) if isinstance(needs, list) else None,
+        tolerations=tuple(_toleration(toleration) for toleration in tolerates),
     )
-    return ANY_NODE if found == ANY_NODE else found
+    return ANY_NODE if demands == ANY_NODE else demands
 
 
 def _term(item: Mapping[str, Any]) -> _Term:
     of_labels, of_fields = (
         tuple(
-            _Expression(_word(at(one, "key")), _word(at(one, "operator")), _values(one)) for one in mappings(item, part)
+            _Expression(_word(at(expression, "key")), _word(at(expression, "operator")), _values(expression))
+            for expression in mappings(item, part)
         )
         for part in ("matchExpressions", "matchFields")
     )
@@ -172,8 +177,8 @@ def _expressions(term: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _values(expression: Mapping[str, Any]) -> tuple[str, ...]:
-    found = at(expression, "values")
-    return tuple(_word(value) for value in found) if isinstance(found, list) else ()
+    values = at(expression, "values")
+    return tuple(_word(value) for value in values) if isinstance(values, list) else ()
 
 
 def _toleration(item: Mapping[str, Any]) -> _Toleration:
@@ -192,8 +197,8 @@ def _whole(value: str | None) -> int | None:
 
 def labels_of(node: Json) -> Mapping[str, str]:
     """Return a node's labels, as many as are read."""
-    found = at(node, "metadata", "labels")
-    kept = sorted(found.items())[:_MOST_LABELS] if isinstance(found, Mapping) else ()
+    labels = at(node, "metadata", "labels")
+    kept = sorted(labels.items())[:_MOST_LABELS] if isinstance(labels, Mapping) else ()
     return {key: value for key, value in kept if _word(key) == key and _word(value) == value}
 
 
@@ -203,9 +208,9 @@ def taints_of(node: Json) -> tuple[Sequence[Taint], bool]:
     Nobody is sent where Kubernetes itself says that something is amiss, nor to a node with more taints than are read.
     """
     taints = [
-        Taint(text(one, "key"), text(one, "value"), text(one, "effect"))
-        for one in mappings(node, "spec", "taints")
-        if text(one, "effect") in _KEEPS_AWAY
+        Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+        for taint in mappings(node, "spec", "taints")
+        if text(taint, "effect") in _KEEPS_AWAY
     ]
-    amiss = any(one.key.startswith(_ILL) for one in taints) or len(taints) > _MOST_TAINTS
+    amiss = any(taint.key.startswith(_ILL) for taint in taints) or len(taints) > _MOST_TAINTS
     return taints[:_MOST_TAINTS], amiss

@@ -83,7 +83,7 @@ def project_node(node: Json) -> NodeRecord | None:
         unready_since=None if text(ready, "status") == "True" else since,
         devices=devices,
         only_for=only_for,
-        taints=tuple(one for one in keep_away if one.key not in only_for or one.effect != "NoSchedule"),
+        taints=tuple(taint for taint in keep_away if taint.key not in only_for or taint.effect != "NoSchedule"),
         labels=labels_of(node),
         zone=text(node, "metadata", "labels", ZONE, most=253),
     )

@@ -48,7 +48,7 @@ def _planned(workflow: Json, sweeps: Mapping[str, str], requests: Mapping[str, R
 def item_keys(step: object) -> dict[str, str]:
     """Return the key that holds each input of a trial in the items of a step: its name, in large sweeps a number."""
     given = mappings(step, "arguments", "parameters")
-    tags = ((text(one, "name"), _OF_ITEM.fullmatch(text(one, "value"))) for one in given)
+    tags = ((text(parameter, "name"), _OF_ITEM.fullmatch(text(parameter, "value"))) for parameter in given)
     ours = {name: name for name in (labels.INPUT_TRIAL, labels.INPUT_DELAY)}
     return ours | {name: tag[1] for name, tag in tags if tag is not None}
 

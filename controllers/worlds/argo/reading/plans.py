@@ -32,7 +32,7 @@ class GangPlan:
 
     def annotations(self, trial: TrialDefinition) -> dict[str, str | None]:
         """Return the annotations that keep it."""
-        sizes, left = (",".join(map(str, found)) for found in (self.sizes, sorted(self.left)))
+        sizes, left = (",".join(map(str, numbers)) for numbers in (self.sizes, sorted(self.left)))
         return {trial.mark(labels.ANNOTATION_GANG): sizes, trial.mark(labels.ANNOTATION_LEFT): left or None}
 
     def at(self, attempt: int, size: int, after: int, *, leaves: bool, left: Iterable[int] = ()) -> "GangPlan":
@@ -46,7 +46,7 @@ class GangPlan:
             left: Attempts before it that left of their own accord.
         """
         before = (*self.sizes[:attempt], *(size for _ in range(attempt - len(self.sizes))))
-        asked = {one for one in (*self.left, *left) if one < attempt} | ({attempt} if leaves else set())
+        asked = {number for number in (*self.left, *left) if number < attempt} | ({attempt} if leaves else set())
         return GangPlan((*before, size, after), frozenset(asked))
 
 

@@ -46,10 +46,12 @@ def leaving_of(pod: Json, status: Mapping[str, Any]) -> Leaving | None:
     ended = _end_of(status)
     if ended is None or ended.code not in LEFT:
         return None
-    found = _STEP.search(_said(status))
+    step = _STEP.search(_said(status))
     conditions = mappings(pod, "status", "conditions")
-    disrupted = any(text(one, "type") == _DISRUPTED and text(one, "status") == "True" for one in conditions)
-    return Leaving(ended, int(found[1]) if found else 0, disrupted)
+    disrupted = any(
+        text(condition, "type") == _DISRUPTED and text(condition, "status") == "True" for condition in conditions
+    )
+    return Leaving(ended, int(step[1]) if step else 0, disrupted)
 
 
 def _end_of(status: Mapping[str, Any]) -> Failure | None:

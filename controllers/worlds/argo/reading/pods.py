@@ -203,7 +203,9 @@ def project_other(pod: Json) -> OtherPod | None:
 def project_pod(pod: Json) -> PodRecord | None:
     """Return the record of a pod with the labels of a trial; None where it belongs to no workflow."""
     workflow = text(pod, "metadata", "labels", LABEL_WORKFLOW)
-    owner = next((one for one in mappings(pod, "metadata", "ownerReferences") if _is_workflow(one)), None)
+    owner = next(
+        (reference for reference in mappings(pod, "metadata", "ownerReferences") if _is_workflow(reference)), None
+    )
     if owner is None or not workflow or text(owner, "name") != workflow:
         return None
     where = f"pod {text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"
@@ -312,7 +314,7 @@ def _named(containers: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 def _command(main: Mapping[str, Any]) -> list[str]:
     words = (at(main, part) for part in ("command", "args"))
-    return [str(word) for found in words if isinstance(found, list) for word in found]
+    return [str(word) for listed in words if isinstance(listed, list) for word in listed]
 
 
 def _shares_processes(pod: Json) -> str:

@@ -79,14 +79,14 @@ def trial_templates(workflow: Json) -> dict[str, Template]:
         *mappings(workflow, "status", "storedWorkflowTemplateSpec", "templates"),
         *(t for t in (stored.values() if isinstance(stored, Mapping) else ()) if isinstance(t, Mapping)),
     ]
-    found: dict[str, Template] = {}
+    templates: dict[str, Template] = {}
     for template in everywhere:
         given = strings(template, "metadata", "labels")
         if labels.LABEL_SWEEP in given and labels.LABEL_TRIAL in given:
-            found.setdefault(text(template, "name"), _read(template, given))
-    gangs = {text(template, "name"): template for template in everywhere if _worker_of(template) in found}
-    workers = {worker: found.pop(worker) for worker in set(map(_worker_of, gangs.values()))}
-    return found | {
+            templates.setdefault(text(template, "name"), _read(template, given))
+    gangs = {text(template, "name"): template for template in everywhere if _worker_of(template) in templates}
+    workers = {worker: templates.pop(worker) for worker in set(map(_worker_of, gangs.values()))}
+    return templates | {
         trial: replace(workers[_worker_of(template)], retries=_retries(template)) for trial, template in gangs.items()
     }
 
@@ -107,8 +107,8 @@ def _worker_of(template: Mapping[str, Any]) -> str:
 
 
 def _read(template: Mapping[str, Any], given: Mapping[str, str]) -> Template:
-    found = at(template, "container") or at(template, "script")
-    container = found if isinstance(found, Mapping) else {}
+    item = at(template, "container") or at(template, "script")
+    container = item if isinstance(item, Mapping) else {}
     # Limits: where a template gives no request of a device, the API server takes its limit for one.
     limits = at(container, "resources", "limits")
     annotations = strings(template, "metadata", "annotations")
@@ -147,15 +147,17 @@ class Definitions:
             if key not in self._known:
                 known = dict(values)
                 parts = (template.labels, template.annotations, template.env)
-                found = read_definition(where, *(filled(part, known) for part in parts))
-                self._make_room(sum(len(one) for _, one in values) + (0 if found is None else found.length))
-                self._known[where, self._kept(template), values] = found
+                definition = read_definition(where, *(filled(part, known) for part in parts))
+                self._make_room(
+                    sum(len(value) for _, value in values) + (0 if definition is None else definition.length)
+                )
+                self._known[where, self._kept(template), values] = definition
             return self._known[key]
 
     def _kept(self, template: Template) -> Template:
         """Return the template that is kept in place of all that are equal to it."""
         if template not in self._templates:
-            self._make_room(sum(len(one) for _, one in (*template.labels, *template.annotations, *template.env)))
+            self._make_room(sum(len(value) for _, value in (*template.labels, *template.annotations, *template.env)))
             self._templates[template] = template
         return self._templates[template]
 
@@ -176,9 +178,9 @@ def _with_values(value: str, known: Mapping[str, str]) -> str:
     parts: list[str] = []
     length, end = 0, 0
     value = value.replace(SWEEP_UID, known[SWEEP_UID])
-    for found in _PLACEHOLDER.finditer(value):
-        parts += [value[end : found.start()], known.get(found[1], found[0])]
-        end, length = found.end(), length + len(parts[-2]) + len(parts[-1])
+    for tag in _PLACEHOLDER.finditer(value):
+        parts += [value[end : tag.start()], known.get(tag[1], tag[0])]
+        end, length = tag.end(), length + len(parts[-2]) + len(parts[-1])
         if length > _MOST_FILLED:
             return ""
     return "".join((*parts, value[end:]))

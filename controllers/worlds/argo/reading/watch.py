@@ -172,16 +172,16 @@ class Reflector(Generic[R]):
             self._list_by(1)
 
     def _list_by(self, page_size: int) -> None:
-        found = _Records[R](self._collection, self._weight)
+        records = _Records[R](self._collection, self._weight)
         version = ""
         for page in self._api.pages(self._collection.path, self._collection.query, page_size):
             for item in page.get("items") or []:
-                self._put(found, item)
+                self._put(records, item)
             version = text(page, "metadata", "resourceVersion") or version
             # A long list takes a while, and each page of it is a sign of life.
             self.heard_at = since_boot()
         with self._lock:
-            self._records = found
+            self._records = records
             self.version += 1
         self._version_of_list, self._listed_at = version, time.monotonic()
         self._synced.set()

@@ -167,7 +167,7 @@ class WorkflowRecord:
     def weight(self) -> int:
         """How much room it takes, in kilobytes, roughly."""
         texts = sum(step.definition.length for step in self.steps.values())
-        texts += sum(len(one.policy or "") + len(one.experiment) + len(one.tracking_uri) for one in self.sweeps)
+        texts += sum(len(sweep.policy or "") + len(sweep.experiment) + len(sweep.tracking_uri) for sweep in self.sweeps)
         return 1 + len(self.steps) + len(self.to_come) + (texts + size_of(self.annotations)) // 1024
 
     @property
@@ -255,9 +255,9 @@ def record_of(workflow: Json) -> WorkflowRecord | None:
 
 def _annotations(workflow: Json) -> dict[str, str]:
     """Return the workflow's annotations of ours, each as long as its writers may make it."""
-    found = at(workflow, "metadata", "annotations")
-    names = [name for name in found if isinstance(name, str)] if isinstance(found, Mapping) else []
-    ours = {name: text(found, name, most=most_read_of(name)) for name in names if name.startswith(labels.DOMAIN)}
+    annotations = at(workflow, "metadata", "annotations")
+    names = [name for name in annotations if isinstance(name, str)] if isinstance(annotations, Mapping) else []
+    ours = {name: text(annotations, name, most=most_read_of(name)) for name in names if name.startswith(labels.DOMAIN)}
     return {name: value for name, value in ours.items() if value}
 
 
@@ -277,15 +277,15 @@ def _to_come(
 
 
 def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tuple[SweepDefinition, ...]:
-    found: dict[str, SweepDefinition] = {}
+    sweeps: dict[str, SweepDefinition] = {}
     for template in templates.values():
         env = filled(template.env, known)
         sweep = env.get(contract.ENV_SWEEP_ID) or env.get(contract.ENV_TRIAL_ID, "").rpartition(".")[0]
         if sweep.startswith(f"{known[SWEEP_UID]}.") and "{{" not in sweep:
             policy = dict(template.annotations).get(labels.ANNOTATION_POLICY)
             experiment, tracking = env.get(EXPERIMENT, ""), env.get(TRACKING_URI, "")
-            found.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking))
-    return tuple(found.values())
+            sweeps.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking))
+    return tuple(sweeps.values())
 
 
 _definitions = Definitions()
@@ -299,21 +299,21 @@ def _steps(
 ) -> dict[str, Step]:
     # A step with a retryStrategy is a node of type Retry, with a node for each attempt; one without is a single Pod.
     attempts = {child for node in nodes.values() if text(node, "type") == "Retry" for child in _children(node)}
-    found: dict[str, Step] = {}
+    steps: dict[str, Step] = {}
     length = 0
     for key, node in nodes.items():
-        if len(found) >= _MOST_STEPS or length > MOST_TEXT:
+        if len(steps) >= _MOST_STEPS or length > MOST_TEXT:
             name = f"{text(workflow, 'metadata', 'namespace')}/{text(workflow, 'metadata', 'name')}"
-            warn_once(f"steps of {name}", f"workflow {name}: only its first {len(found)} steps are read")
+            warn_once(f"steps of {name}", f"workflow {name}: only its first {len(steps)} steps are read")
             break
         template = templates.get(text(node, "templateName") or text(node, "templateRef", "template"))
         if template is None or key in attempts or text(node, "type") not in {"Retry", "Pod"}:
             continue
         step = None if text(node, "phase") in _NEVER_RUN else _step(node, template, nodes, known)
         if step is not None:
-            found[step.name] = step
+            steps[step.name] = step
             length += step.definition.length
-    return found
+    return steps
 
 
 def _step(
@@ -324,9 +324,11 @@ def _step(
 ) -> Step | None:
     begun = [nodes[child] for child in _children(node) if child in nodes] if text(node, "type") == "Retry" else [node]
     # An attempt of a gang is a node of type Steps, with one for its only group of steps, and that has the pods.
-    tries = [_pods_below(one, nodes) if text(one, "type") == "Steps" else _only_pods([one]) for one in begun]
+    tries = [
+        _pods_below(attempt, nodes) if text(attempt, "type") == "Steps" else _only_pods([attempt]) for attempt in begun
+    ]
     tries = [pods for pods in tries if pods]
-    known_inputs = (list(mappings(one, "inputs", "parameters")) for one in (node, *(pods[0] for pods in tries)))
+    known_inputs = (list(mappings(holder, "inputs", "parameters")) for holder in (node, *(pods[0] for pods in tries)))
     inputs = next(filter(None, known_inputs), [])
     given = {f"inputs.parameters.{text(p, 'name')}": text(p, "value", most=_MOST_PARAMETER) for p in inputs}
     name = text(node, "name")
@@ -350,7 +352,7 @@ def _step(
 
 
 def _attempt(pods: list[Mapping[str, Any]]) -> AttemptRecord:
-    killed = any(labels.MOVED_MESSAGE in text(one, "message") for one in pods)
+    killed = any(labels.MOVED_MESSAGE in text(pod, "message") for pod in pods)
     return AttemptRecord(text(pods[0], "hostNodeName", most=253), _exit_code_of(pods), killed)
 
 
@@ -361,7 +363,7 @@ def _pods_below(attempt: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any
 
 def _only_pods(nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     # Argo lists the pods of lifecycle hooks beside those of attempts.
-    return [one for one in nodes if text(one, "type") == "Pod" and at(one, "nodeFlag", "hooked") is not True]
+    return [node for node in nodes if text(node, "type") == "Pod" and at(node, "nodeFlag", "hooked") is not True]
 
 
 def _exit_code_of(pods: Iterable[Mapping[str, Any]]) -> int | None:
@@ -376,8 +378,8 @@ def _exit_code(node: Mapping[str, Any]) -> int | None:
 
 
 def _children(node: Mapping[str, Any]) -> Iterator[str]:
-    found = at(node, "children")
-    yield from (child for child in (found if isinstance(found, list) else []) if isinstance(child, str))
+    children = at(node, "children")
+    yield from (child for child in (children if isinstance(children, list) else []) if isinstance(child, str))
 
 
 def _nodes(workflow: Json) -> tuple[dict[str, Mapping[str, Any]], str]:

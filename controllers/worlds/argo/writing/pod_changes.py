@@ -38,8 +38,8 @@ def check_same_pod(api: KubeApi, pod: PodRecord) -> None:
         ConflictError: it is another one by now.
         ApiError: of another kind.
     """
-    found = project_pod(api.get(PODS.path(pod.namespace, pod.name)))
-    if found is None or found.uid != pod.uid or found.definition != pod.definition:
+    record = project_pod(api.get(PODS.path(pod.namespace, pod.name)))
+    if record is None or record.uid != pod.uid or record.definition != pod.definition:
         message = f"pod {pod.name} is another one by now"
         raise ConflictError(message)
 

@@ -71,11 +71,11 @@ class ConfigMapStore:
             ApiError: the API server did not answer, or does not allow it.
         """
         try:
-            found = self._api.get(self._path)
+            stored = self._api.get(self._path)
         except NotFoundError:
             return None
-        self._version = text(found, "metadata", "resourceVersion")
-        self._kept = _unpacked(at(found, "binaryData", _KEY), self.name)
+        self._version = text(stored, "metadata", "resourceVersion")
+        self._kept = _unpacked(at(stored, "binaryData", _KEY), self.name)
         return self._kept
 
     def save(self, state: Callable[[], str], *, urgent: bool) -> None:
@@ -117,7 +117,7 @@ class ConfigMapStore:
     def _write(self, content: str) -> None:
         for _ in range(_TRIES):
             try:
-                found = self._put(content)
+                stored = self._put(content)
             except (ConflictError, NotFoundError):
                 # Somebody made, changed or deleted it. What is in it now is of no use: this state is the newest.
                 try:
@@ -125,7 +125,7 @@ class ConfigMapStore:
                 except NotFoundError:
                     self._version = ""
             else:
-                self._version = text(found, "metadata", "resourceVersion")
+                self._version = text(stored, "metadata", "resourceVersion")
                 return
         message = f"ConfigMap {self._path} changes faster than it can be written: does another controller run?"
         raise ConflictError(message)

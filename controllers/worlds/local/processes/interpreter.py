@@ -68,11 +68,11 @@ def would_find_others(program: PythonProgram, cwd: Path, env: Mapping[str, str],
 def _hides(folder: Path, here: set[str]) -> bool:
     """Return whether ``folder`` has another module or package by the name of one that is imported."""
     try:
-        found = os.listdir(folder)  # noqa: PTH208 - names are all that counts
+        names = os.listdir(folder)  # noqa: PTH208 - names are all that counts
     except OSError:
         return False
-    files = {name.partition(".")[0] for name in found if name.endswith(tuple(importlib.machinery.all_suffixes()))}
-    packages = {name for name in here & set(found) if (folder / name / "__init__.py").exists()}
+    files = {name.partition(".")[0] for name in names if name.endswith(tuple(importlib.machinery.all_suffixes()))}
+    packages = {name for name in here & set(names) if (folder / name / "__init__.py").exists()}
     return any(not _came_from(folder, name) for name in here & files | packages)
 
 

@@ -22,10 +22,10 @@ _SESSION, _UTIME, _CSTIME = 3, 11, 14
 
 def tree(root: int) -> list[int]:
     """Return ``root`` and every descendant of it, parents first; empty if it is gone."""
-    found = [root] if _fields(root) else []
-    for pid in found:
-        found.extend(child for child in children(pid) if child not in found)
-    return found
+    members = [root] if _fields(root) else []
+    for pid in members:
+        members.extend(child for child in children(pid) if child not in members)
+    return members
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:

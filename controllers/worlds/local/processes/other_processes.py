@@ -39,10 +39,10 @@ _masks: Final[dict[int, tuple[float, int | None]]] = {}
 def tree(root: int) -> list[int]:
     """Return ``root`` and every descendant of it, parents first; empty if it is gone."""
     families = _look.families()
-    found = [root] if any(root in pids for pids in families.values()) else []
-    for pid in found:
-        found.extend(child for child in families.get(pid, ()) if child not in found)
-    return found
+    members = [root] if any(root in pids for pids in families.values()) else []
+    for pid in members:
+        members.extend(child for child in families.get(pid, ()) if child not in members)
+    return members
 
 
 def children(pid: int) -> list[int]:
@@ -66,10 +66,10 @@ class _Look:
         """Return the children of each process."""
         began = time.monotonic()
         if began > self._until:
-            found: defaultdict[int, list[int]] = defaultdict(list)
-            for one in psutil.process_iter(["ppid"]):
-                found[one.info["ppid"]].append(one.pid)
-            self._families, now = found, time.monotonic()
+            families: defaultdict[int, list[int]] = defaultdict(list)
+            for process in psutil.process_iter(["ppid"]):
+                families[process.info["ppid"]].append(process.pid)
+            self._families, now = families, time.monotonic()
             self._until = now + _LOOK_HOLDS * (now - began)
         return self._families
 
@@ -171,7 +171,7 @@ def program(pid: int) -> str:
 def open_files(pid: int) -> list[Path]:
     """Return the files that a process has open, none if it is gone or not ours."""
     with suppress(psutil.Error, ValueError):
-        return [Path(one.path) for one in psutil.Process(pid).open_files()]
+        return [Path(file.path) for file in psutil.Process(pid).open_files()]
     return []
 
 

@@ -66,10 +66,10 @@ class OwnFiles:
 
 def _state(path: Path) -> _State | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=512)

@@ -241,7 +241,7 @@ def _is_quiet(statement: ast.stmt) -> bool:
         case ast.Expr(value):
             return isinstance(value, ast.Constant) or _calls_nothing_unknown(value)
         case ast.Assign(targets=targets, value=value):
-            return all(isinstance(one, ast.Name | ast.Tuple) for one in targets) and _calls_nothing_unknown(value)
+            return all(isinstance(target, ast.Name | ast.Tuple) for target in targets) and _calls_nothing_unknown(value)
         case ast.AnnAssign(target=ast.Name(), value=value):
             return value is None or _calls_nothing_unknown(value)
     return False

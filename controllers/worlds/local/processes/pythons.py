@@ -25,10 +25,10 @@ def interpreter_of(command: Sequence[str], env: Mapping[str, str]) -> str:
         return word
     if word not in NAMES:
         return ""
-    found = shutil.which(word, path=env.get("PATH", os.defpath))
-    if found is None or is_same_interpreter(found) or _means_our_environment(found, env):
+    path = shutil.which(word, path=env.get("PATH", os.defpath))
+    if path is None or is_same_interpreter(path) or _means_our_environment(path, env):
         return sys.executable
-    return found
+    return path
 
 
 def is_this_python(command: Sequence[str], env: Mapping[str, str]) -> bool:
@@ -36,9 +36,9 @@ def is_this_python(command: Sequence[str], env: Mapping[str, str]) -> bool:
     return interpreter_of(command, env) == sys.executable
 
 
-def _means_our_environment(found: str, env: Mapping[str, str]) -> bool:
-    """Return whether specon's own environment is meant though PATH leads to ``found``."""
-    folder = Path(found).absolute().parent.parent
+def _means_our_environment(path: str, env: Mapping[str, str]) -> bool:
+    """Return whether specon's own environment is meant though PATH leads to ``path``."""
+    folder = Path(path).absolute().parent.parent
     active = [Path(env[name]).resolve() for name in _ACTIVE if env.get(name)]
     theirs = (folder / "pyvenv.cfg").exists() or folder.resolve() in active
     own = Path(sys.prefix)
@@ -46,8 +46,8 @@ def _means_our_environment(found: str, env: Mapping[str, str]) -> bool:
     return sys.prefix != sys.base_prefix and not is_tool and not theirs
 
 
-def is_same_interpreter(found: str) -> bool:
-    """Return whether the file ``found`` is this interpreter, in this environment."""
-    there, here = Path(found).absolute(), Path(sys.executable).absolute()
+def is_same_interpreter(path: str) -> bool:
+    """Return whether the file ``path`` is this interpreter, in this environment."""
+    there, here = Path(path).absolute(), Path(sys.executable).absolute()
     # Links of two environments may lead to the same program: the folder that they are in tells them apart.
     return there.resolve() == here.resolve() and there.parent.resolve() == here.parent.resolve()

@@ -54,8 +54,8 @@ def warmth_of(
     return Warmth(common(env), plans.of(command, cwd, env, source))
 
 
-def most_wanted(found: Iterable[Warmth | None]) -> tuple[Warmth, ...]:
+def most_wanted(wishes: Iterable[Warmth | None]) -> tuple[Warmth, ...]:
     """Return what the most attempts want, each once, the most wanted first; three at most."""
-    wanted = [((tuple(sorted(one.env.items())), one.steps), one) for one in found if one is not None]
+    wanted = [((tuple(sorted(warmth.env.items())), warmth.steps), warmth) for warmth in wishes if warmth is not None]
     counts, kinds = Counter(key for key, _ in wanted), dict(wanted)
     return tuple(kinds[key] for key, _ in counts.most_common(_MOST_SERVERS))

@@ -25,7 +25,9 @@ def who_trains(members: Iterable[int], said: Iterable[Presence]) -> int | None:
     A number alone names nobody: by now another process may have it.
     """
     here = {(proctree.number_inside(pid), proctree.start_time(pid)): pid for pid in members if proctree.alive(pid)}
-    return next((here[one.pid, one.started] for one in said if (one.pid, one.started) in here), None)
+    return next(
+        (here[presence.pid, presence.started] for presence in said if (presence.pid, presence.started) in here), None
+    )
 
 
 def launched_by(root: int) -> list[int]:
@@ -62,7 +64,7 @@ def _inner(pid: int) -> int | None:
 
 
 def _leads_to_catcher(pid: int) -> bool:
-    return any(proctree.catches(one, _TERM) for one in proctree.tree(pid))
+    return any(proctree.catches(member, _TERM) for member in proctree.tree(pid))
 
 
 def _work(pid: int) -> float:

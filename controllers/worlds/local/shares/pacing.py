@@ -87,10 +87,10 @@ class PacedTree:
         """Find out which processes belong to the tree by now."""
         # Those whose parents have ended too: stopped, nobody else would let them go on.
         known = [pid for pid, born in self._born.items() if born is not None and proctree.start_time(pid) == born]
-        found = [pid for one in known for pid in proctree.tree(one)]
+        pids = [pid for member in known for pid in proctree.tree(member)]
         if any(proctree.session(pid) == self._root for pid in known):
-            found += proctree.strays(self._root)
-        self._pids = list(dict.fromkeys(found))
+            pids += proctree.strays(self._root)
+        self._pids = list(dict.fromkeys(pids))
         self._born = {pid: self._born.get(pid) or proctree.start_time(pid) for pid in self._pids}
 
     def cpu_seconds(self) -> float:

@@ -122,12 +122,12 @@ REASONS: Final[Mapping[str, str]] = {
 _AMOUNTS: Final = frozenset({"requests", "limits"})
 
 
-def check_fields(found: Findings, kind: str, node: Mapping[str, Any], path: str) -> None:
+def check_fields(findings: Findings, kind: str, node: Mapping[str, Any], path: str) -> None:
     """Note each field of ``node``, a thing of ``kind``, that is neither honoured nor ignorable."""
     known = HONOURED[kind] | IGNORED.get(kind, {}).keys()
     for name, value in node.items():
         if name not in known and value not in (None, [], {}, ""):
-            found.unsupported(f"{path}.{name}" if path else str(name), _reason(kind, str(name), value))
+            findings.unsupported(f"{path}.{name}" if path else str(name), _reason(kind, str(name), value))
 
 
 def _reason(kind: str, name: str, value: object) -> str:

@@ -48,41 +48,41 @@ WORLD_ENV: Final = frozenset(
 """Variables that the local world sets itself or does without, so that their ``valueFrom`` need not be followed."""
 
 
-def read_pod(found: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]) -> Pod:
+def read_pod(findings: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]) -> Pod:
     """Read the container or script of the template ``node``; ``shared`` is the workflow's spec."""
     kind = "script" if "script" in node else "container"
-    main, main_path = found.mapping(node[kind], f"{path}.{kind}"), f"{path}.{kind}"
-    check_fields(found, kind, main, main_path)
-    resources = found.mapping(main.get("resources"), f"{main_path}.resources")
-    check_fields(found, "resources", resources, f"{main_path}.resources")
+    main, main_path = findings.mapping(node[kind], f"{path}.{kind}"), f"{path}.{kind}"
+    check_fields(findings, kind, main, main_path)
+    resources = findings.mapping(main.get("resources"), f"{main_path}.resources")
+    check_fields(findings, "resources", resources, f"{main_path}.resources")
     manifest = {
-        "command": _texts(found, main.get("command"), f"{main_path}.command"),
-        "args": _texts(found, main.get("args"), f"{main_path}.args"),
-        "source": found.text(main.get("source"), f"{main_path}.source") if kind == "script" else None,
-        **_env(found, main, main_path),
+        "command": _texts(findings, main.get("command"), f"{main_path}.command"),
+        "args": _texts(findings, main.get("args"), f"{main_path}.args"),
+        "source": findings.text(main.get("source"), f"{main_path}.source") if kind == "script" else None,
+        **_env(findings, main, main_path),
         **{
-            kind: _quantities(found, kind, resources, f"{main_path}.resources.{kind}")
+            kind: _quantities(findings, kind, resources, f"{main_path}.resources.{kind}")
             for kind in ("requests", "limits")
         },
-        **_metadata(found, node, path, shared),
+        **_metadata(findings, node, path, shared),
     }
-    mounts = read_mounts(found, main, main_path, node, shared)
+    mounts = read_mounts(findings, main, main_path, node, shared)
     if not manifest["command"]:
-        found.malformed(f"{main_path}.command", "is needed: without an image there is no default command")
+        findings.malformed(f"{main_path}.command", "is needed: without an image there is no default command")
     return Pod(
         manifest,
-        read_retry(found, node, path),
-        grace_s(found, node, path, shared),
-        _timeout_s(found, node, path),
+        read_retry(findings, node, path),
+        grace_s(findings, node, path, shared),
+        _timeout_s(findings, node, path),
         mounts,
     )
 
 
-def _timeout_s(found: Findings, node: Mapping[str, Any], path: str) -> float | None:
+def _timeout_s(findings: Findings, node: Mapping[str, Any], path: str) -> float | None:
     """Return how many seconds an attempt may last, None for any time: Argo has two fields for it."""
-    limits: list[float | None] = [found.whole(node.get("activeDeadlineSeconds"), f"{path}.activeDeadlineSeconds")]
+    limits: list[float | None] = [findings.whole(node.get("activeDeadlineSeconds"), f"{path}.activeDeadlineSeconds")]
     if node.get("timeout") is not None:
-        limits.append(found.attempt(f"{path}.timeout", lambda: parse_duration(node["timeout"])))
+        limits.append(findings.attempt(f"{path}.timeout", lambda: parse_duration(node["timeout"])))
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -171,19 +171,19 @@ def _workers(annotations: Mapping[str, str]) -> dict[str, int]:
     return {"workers": int(most), "min_workers": int(least)}
 
 
-def _texts(found: Findings, value: object, path: str) -> list[str]:
-    return [as_text(item) for item in found.sequence(value, path)]
+def _texts(findings: Findings, value: object, path: str) -> list[str]:
+    return [as_text(item) for item in findings.sequence(value, path)]
 
 
-def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _env(findings: Findings, main: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return the variables with a value, those that come from an annotation, with its name, and those from Secrets."""
     env: dict[str, str] = {}
     env_from: dict[str, str] = {}
     secrets: list[str] = []
-    for index, item in enumerate(found.sequence(main.get("env"), f"{path}.env")):
-        entry, entry_path = found.mapping(item, f"{path}.env[{index}]"), f"{path}.env[{index}]"
-        check_fields(found, "env", entry, entry_path)
-        name = found.text(entry.get("name"), f"{entry_path}.name")
+    for index, item in enumerate(findings.sequence(main.get("env"), f"{path}.env")):
+        entry, entry_path = findings.mapping(item, f"{path}.env[{index}]"), f"{path}.env[{index}]"
+        check_fields(findings, "env", entry, entry_path)
+        name = findings.text(entry.get("name"), f"{entry_path}.name")
         if entry.get("valueFrom"):
             if (note := _annotation(entry["valueFrom"])) is not None:
                 env_from[name] = note
@@ -194,9 +194,9 @@ def _env(found: Findings, main: Mapping[str, Any], path: str) -> dict[str, Any]:
                     why = (
                         f"it is a Secret: set the environment variable {name}, or {name}_FILE to the file that holds it"
                     )
-                    found.unsupported(f"{entry_path}.valueFrom", why)
+                    findings.unsupported(f"{entry_path}.valueFrom", why)
             elif name not in WORLD_ENV:
-                found.unsupported(f"{entry_path}.valueFrom", f"{name} would come from an object of a cluster")
+                findings.unsupported(f"{entry_path}.valueFrom", f"{name} would come from an object of a cluster")
         else:
             env[name] = as_text(entry.get("value", ""))
     return {"env": env, "env_from": env_from, "secrets": tuple(secrets)}
@@ -206,59 +206,59 @@ def _annotation(source: object) -> str | None:
     """Return the annotation of its own pod that a variable comes from, None where it comes from elsewhere."""
     reference = source.get("fieldRef") if isinstance(source, Mapping) else None
     path = reference.get("fieldPath") if isinstance(reference, Mapping) else None
-    found = _ANNOTATION.fullmatch(path) if isinstance(path, str) else None
-    return None if found is None else found[1]
+    match = _ANNOTATION.fullmatch(path) if isinstance(path, str) else None
+    return None if match is None else match[1]
 
 
-def _quantities(found: Findings, kind: str, resources: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    amounts = found.mapping(resources.get(kind), path)
-    check_fields(found, kind, amounts, path)
+def _quantities(findings: Findings, kind: str, resources: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    amounts = findings.mapping(resources.get(kind), path)
+    check_fields(findings, kind, amounts, path)
     for name, amount in amounts.items():
         if not any(find_tags(amount)):
             parse = _gpus if name == GPU else parse_quantity
-            found.attempt(f"{path}.{name}", lambda amount=amount, parse=parse: parse(amount))  # type: ignore[misc]  # bound now
+            findings.attempt(f"{path}.{name}", lambda amount=amount, parse=parse: parse(amount))  # type: ignore[misc]  # bound now
     return amounts
 
 
 def _metadata(
-    found: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]
+    findings: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]
 ) -> dict[str, dict[str, str]]:
     merged: dict[str, dict[str, str]] = {"labels": {}, "annotations": {}}
     for source, where in ((shared.get("podMetadata"), "spec.podMetadata"), (node.get("metadata"), f"{path}.metadata")):
-        metadata = found.mapping(source, where)
-        check_fields(found, "podMetadata", metadata, where)
+        metadata = findings.mapping(source, where)
+        check_fields(findings, "podMetadata", metadata, where)
         for kind, texts in merged.items():
-            pairs = found.mapping(metadata.get(kind), f"{where}.{kind}")
+            pairs = findings.mapping(metadata.get(kind), f"{where}.{kind}")
             texts.update({str(key): as_text(value) for key, value in pairs.items()})
     return merged
 
 
-def read_retry(found: Findings, node: Mapping[str, Any], path: str) -> RetryRule | None:
+def read_retry(findings: Findings, node: Mapping[str, Any], path: str) -> RetryRule | None:
     """Read the retryStrategy of the template ``node``, None where it has none."""
     if node.get("retryStrategy") is None:
         return None
     path = f"{path}.retryStrategy"
-    strategy = found.mapping(node["retryStrategy"], path)
-    check_fields(found, "retryStrategy", strategy, path)
+    strategy = findings.mapping(node["retryStrategy"], path)
+    check_fields(findings, "retryStrategy", strategy, path)
     text = strategy.get("expression")
     text = retries_without_argo(text) if isinstance(text, str) else text
     policy = strategy.get("retryPolicy") or ("Always" if text else "OnFailure")
     if policy not in POLICIES:
-        found.unsupported(f"{path}.retryPolicy", f"{policy!r} is none of {', '.join(POLICIES)}")
-    limit = found.whole(strategy.get("limit"), f"{path}.limit")
-    backoff = _backoff(found, strategy.get("backoff"), f"{path}.backoff")
-    return found.attempt(f"{path}.expression", lambda: RetryRule(limit, policy, text or None, backoff))
+        findings.unsupported(f"{path}.retryPolicy", f"{policy!r} is none of {', '.join(POLICIES)}")
+    limit = findings.whole(strategy.get("limit"), f"{path}.limit")
+    backoff = _backoff(findings, strategy.get("backoff"), f"{path}.backoff")
+    return findings.attempt(f"{path}.expression", lambda: RetryRule(limit, policy, text or None, backoff))
 
 
-def _backoff(found: Findings, node: object, path: str) -> Backoff | None:
+def _backoff(findings: Findings, node: object, path: str) -> Backoff | None:
     if node is None:
         return None
-    backoff = found.mapping(node, path)
-    check_fields(found, "backoff", backoff, path)
-    seconds = found.attempt(f"{path}.duration", lambda: parse_duration(backoff.get("duration")))
-    factor = found.whole(backoff.get("factor"), f"{path}.factor")
+    backoff = findings.mapping(node, path)
+    check_fields(findings, "backoff", backoff, path)
+    seconds = findings.attempt(f"{path}.duration", lambda: parse_duration(backoff.get("duration")))
+    factor = findings.whole(backoff.get("factor"), f"{path}.factor")
     cap = backoff.get("cap")
-    cap_s = None if cap is None else found.attempt(f"{path}.cap", lambda: parse_duration(cap))
+    cap_s = None if cap is None else findings.attempt(f"{path}.cap", lambda: parse_duration(cap))
     return Backoff(seconds or 0.0, float(factor or 1), cap_s)
 
 
@@ -270,16 +270,16 @@ _HELPERS: Final = {"containers": "wait", "initContainers": "init"}
 """Argo's own containers beside a step's; a step is one process here, so what they are given is left aside."""
 
 
-def grace_s(found: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]) -> float:
+def grace_s(findings: Findings, node: Mapping[str, Any], path: str, shared: Mapping[str, Any]) -> float:
     """Return the seconds between SIGTERM and SIGKILL of the template ``node``; ``shared`` is the workflow's spec."""
     grace = DEFAULT_GRACE_S
     for source, where in ((shared, "spec"), (node, path)):
-        patch = _patch(found, source.get("podSpecPatch"), f"{where}.podSpecPatch")
+        patch = _patch(findings, source.get("podSpecPatch"), f"{where}.podSpecPatch")
         for name, value in patch.items():
-            if name == _GRACE and (seconds := found.whole(value, f"{where}.podSpecPatch.{name}")) is not None:
+            if name == _GRACE and (seconds := findings.whole(value, f"{where}.podSpecPatch.{name}")) is not None:
                 grace = float(seconds)
             elif name != _GRACE and not _left_aside(name, value):
-                found.unsupported(f"{where}.podSpecPatch.{name}", f"only {_GRACE} has a meaning here")
+                findings.unsupported(f"{where}.podSpecPatch.{name}", f"only {_GRACE} has a meaning here")
     return grace
 
 
@@ -296,16 +296,16 @@ def _left_aside(name: str, value: object) -> bool:
     )
 
 
-def _patch(found: Findings, text: object, path: str) -> Mapping[str, Any]:
+def _patch(findings: Findings, text: object, path: str) -> Mapping[str, Any]:
     if text is None:
         return {}
     # Gates hold a pod until a controller has chosen its node; the local world does so before it starts a process.
     known = without_argo(text) if isinstance(text, str) else text
     if any(find_tags(known)):
-        found.unsupported(path, "only a patch without {{...}} can be read here")
+        findings.unsupported(path, "only a patch without {{...}} can be read here")
         return {}
     try:
-        return found.mapping(yaml.safe_load(found.text(known, path)), path)
+        return findings.mapping(yaml.safe_load(findings.text(known, path)), path)
     except yaml.YAMLError as error:
-        found.malformed(path, f"is not YAML: {error}")
+        findings.malformed(path, f"is not YAML: {error}")
         return {}

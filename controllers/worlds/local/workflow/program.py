@@ -63,16 +63,16 @@ class Program:
 
         Assumes that every step succeeds at once, without output. A trial that depends on some output is not known.
         """
-        found: list[PlannedTrial] = []
+        planned: list[PlannedTrial] = []
         outcomes: dict[str, StepOutcome] = {}
         ends: dict[str, float] = {}
         while True:
             expander = Expander(self._source, outcomes, (), ends, self._nodes)
             root = expander.root()
             if root.phase.ended:
-                return tuple(found)
+                return tuple(planned)
             trials = (pod for pod in root.pods if labels.LABEL_SWEEP in pod.labels)
-            found += [PlannedTrial(pod, expander.starts[pod.id]) for pod in trials]
+            planned += [PlannedTrial(pod, expander.starts[pod.id]) for pod in trials]
             lengths = {pod.id: 0.0 for pod in root.pods} | {delay.id: delay.seconds for delay in root.delays}
             ends |= {name: expander.starts[name] + seconds for name, seconds in lengths.items()}
             outcomes |= dict.fromkeys(lengths, _DONE)
@@ -292,14 +292,14 @@ def _in_order(tasks: Sequence[Call]) -> list[Call]:
 
 def _closure(call: Call, tasks: Sequence[Call]) -> set[str]:
     by_name = {task.name: task for task in tasks}
-    found: set[str] = set()
+    needed: set[str] = set()
     open_ends = list(call.needs)
     while open_ends:
         name = open_ends.pop()
-        if name not in found:
-            found.add(name)
+        if name not in needed:
+            needed.add(name)
             open_ends += by_name[name].needs
-    return found
+    return needed
 
 
 def _dag_fault(branches: Sequence[Branch]) -> NodeStatus | None:

@@ -105,7 +105,7 @@ STEP_OUTPUTS = ("outputs.result", "exitCode", "status")
 
 
 def check_references(
-    found: Findings,
+    findings: Findings,
     templates: Mapping[str, StepTemplate],
     entrypoint: str,
     arguments: Mapping[str, str],
@@ -113,38 +113,38 @@ def check_references(
 ) -> None:
     """Note each name in ``templates`` that nothing bears; ``known`` are the tags of the workflow itself."""
     if entrypoint in templates:
-        _check_inputs(found, templates[entrypoint], arguments, "spec.arguments")
+        _check_inputs(findings, templates[entrypoint], arguments, "spec.arguments")
     elif entrypoint:
-        found.malformed("spec.entrypoint", f"there is no template {entrypoint!r}")
+        findings.malformed("spec.entrypoint", f"there is no template {entrypoint!r}")
     graph = {name: {call.template for call in template.calls} for name, template in templates.items()}
     if (cycle := _cycle(graph)) is not None:
-        found.unsupported(templates[cycle[0]].path, f"templates that call themselves: {' -> '.join(cycle)}")
+        findings.unsupported(templates[cycle[0]].path, f"templates that call themselves: {' -> '.join(cycle)}")
     for template in templates.values():
         inputs = {f"inputs.parameters.{name}" for name in template.inputs}
-        _check_body(found, template, known | inputs | {"node.name"})
+        _check_body(findings, template, known | inputs | {"node.name"})
         for call in template.calls:
             if call.template in templates:
-                _check_inputs(found, templates[call.template], call.arguments, f"{call.path}.arguments")
+                _check_inputs(findings, templates[call.template], call.arguments, f"{call.path}.arguments")
             elif call.template:
-                found.malformed(f"{call.path}.template", f"there is no template {call.template!r}")
+                findings.malformed(f"{call.path}.template", f"there is no template {call.template!r}")
         if isinstance(template.body, GangTemplate):
-            _check_worker(found, template.body.worker, templates)
+            _check_worker(findings, template.body.worker, templates)
 
 
-def _check_worker(found: Findings, call: Call, templates: Mapping[str, StepTemplate]) -> None:
+def _check_worker(findings: Findings, call: Call, templates: Mapping[str, StepTemplate]) -> None:
     template = templates.get(call.template)
     if template is None:
         return
     if not isinstance(template.body, Pod):
-        found.unsupported(f"{call.path}.template", "the workers of a gang can only be containers or scripts here")
+        findings.unsupported(f"{call.path}.template", "the workers of a gang can only be containers or scripts here")
     elif template.body.retry is not None:
-        found.unsupported(f"{template.path}.retryStrategy", "a gang is retried as a whole, no worker for itself")
+        findings.unsupported(f"{template.path}.retryStrategy", "a gang is retried as a whole, no worker for itself")
 
 
-def _check_inputs(found: Findings, template: StepTemplate, arguments: Mapping[str, str], path: str) -> None:
+def _check_inputs(findings: Findings, template: StepTemplate, arguments: Mapping[str, str], path: str) -> None:
     for name, default in template.inputs.items():
         if default is None and name not in arguments:
-            found.malformed(path, f"gives no {name!r}, which template {template.name!r} needs")
+            findings.malformed(path, f"gives no {name!r}, which template {template.name!r} needs")
 
 
 def _cycle(graph: Mapping[str, set[str]]) -> list[str] | None:
@@ -155,39 +155,39 @@ def _cycle(graph: Mapping[str, set[str]]) -> list[str] | None:
     return None
 
 
-def _check_body(found: Findings, template: StepTemplate, known: frozenset[str]) -> None:
+def _check_body(findings: Findings, template: StepTemplate, known: frozenset[str]) -> None:
     match template.body:
         case Pod() as pod:
             late = LATE_TAGS if pod.retry else frozenset()
-            _check_tags(found, pod.manifest, known | late, template.path)
+            _check_tags(findings, pod.manifest, known | late, template.path)
         case GangTemplate(worker):
-            _check_call(found, worker, known | LATE_TAGS | {"item"})
+            _check_call(findings, worker, known | LATE_TAGS | {"item"})
         case SuspendTemplate(duration):
-            _check_tags(found, duration, known, f"{template.path}.suspend.duration")
+            _check_tags(findings, duration, known, f"{template.path}.suspend.duration")
         case Steps(groups):
-            _check_groups(found, groups, known)
+            _check_groups(findings, groups, known)
         case Dag(tasks):
-            _check_tasks(found, tasks, known, template.path)
+            _check_tasks(findings, tasks, known, template.path)
 
 
-def _check_groups(found: Findings, groups: tuple[tuple[Call, ...], ...], known: frozenset[str]) -> None:
+def _check_groups(findings: Findings, groups: tuple[tuple[Call, ...], ...], known: frozenset[str]) -> None:
     for group in groups:
         for call in group:
-            _check_call(found, call, known)
+            _check_call(findings, call, known)
         known |= {f"steps.{call.name}.{output}" for call in group for output in STEP_OUTPUTS}
 
 
-def _check_tasks(found: Findings, tasks: tuple[Call, ...], known: frozenset[str], path: str) -> None:
+def _check_tasks(findings: Findings, tasks: tuple[Call, ...], known: frozenset[str], path: str) -> None:
     needs = {task.name: set(task.needs) for task in tasks}
     for task in tasks:
         for name in needs[task.name] - needs.keys():
-            found.malformed(f"{task.path}.dependencies", f"there is no task {name!r}")
+            findings.malformed(f"{task.path}.dependencies", f"there is no task {name!r}")
     if (cycle := _cycle(needs)) is not None:
-        found.malformed(f"{path}.dag.tasks", f"wait for each other: {' -> '.join(cycle)}")
+        findings.malformed(f"{path}.dag.tasks", f"wait for each other: {' -> '.join(cycle)}")
         return
     for task in tasks:
         earlier = {f"tasks.{name}.{output}" for name in _ancestors(task.name, needs) for output in STEP_OUTPUTS}
-        _check_call(found, task, known | earlier)
+        _check_call(findings, task, known | earlier)
 
 
 def _ancestors(name: str, needs: Mapping[str, set[str]]) -> Iterator[str]:
@@ -196,11 +196,11 @@ def _ancestors(name: str, needs: Mapping[str, set[str]]) -> Iterator[str]:
         yield from _ancestors(need, needs)
 
 
-def _check_call(found: Findings, call: Call, known: frozenset[str]) -> None:
-    _check_tags(found, call.loop.param if call.loop else None, known, f"{call.path}.withParam")
+def _check_call(findings: Findings, call: Call, known: frozenset[str]) -> None:
+    _check_tags(findings, call.loop.param if call.loop else None, known, f"{call.path}.withParam")
     items = _item_tags(call) if call.loop else frozenset()
-    _check_tags(found, call.arguments, known | items, f"{call.path}.arguments")
-    _check_tags(found, call.when, known | items, f"{call.path}.when")
+    _check_tags(findings, call.arguments, known | items, f"{call.path}.arguments")
+    _check_tags(findings, call.when, known | items, f"{call.path}.when")
 
 
 def _item_tags(call: Call) -> frozenset[str]:
@@ -212,11 +212,11 @@ def _item_tags(call: Call) -> frozenset[str]:
     return frozenset(tag for tag in asked if tag.partition(".")[0] == "item")
 
 
-def _check_tags(found: Findings, value: Any, known: frozenset[str], path: str) -> None:  # noqa: ANN401 - any JSON value
+def _check_tags(findings: Findings, value: Any, known: frozenset[str], path: str) -> None:  # noqa: ANN401 - any JSON value
     for tag in dict.fromkeys(find_tags(value)):
         if tag in known:
             continue
         if tag.startswith("="):
-            found.unsupported(path, f"{{{{{tag}}}}} is an expression; only plain tags can be filled in here")
+            findings.unsupported(path, f"{{{{{tag}}}}} is an expression; only plain tags can be filled in here")
         else:
-            found.malformed(path, f"{{{{{tag}}}}} stands for nothing that is known there")
+            findings.malformed(path, f"{{{{{tag}}}}} stands for nothing that is known there")

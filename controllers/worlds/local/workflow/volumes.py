@@ -13,69 +13,69 @@ _WHY: Final = "what it holds is on a cluster; here only emptyDir, claims, and a 
 
 
 def read_mounts(
-    found: Findings, main: Mapping[str, Any], path: str, node: Mapping[str, Any], spec: Mapping[str, Any]
+    findings: Findings, main: Mapping[str, Any], path: str, node: Mapping[str, Any], spec: Mapping[str, Any]
 ) -> tuple[Mount, ...]:
     """Return what stands in for the mounts of the container ``main``, but for that of the trials' state.
 
     A path that there is on this machine needs none: it is used as it is.
 
     Args:
-        found: takes what cannot be stood in for.
+        findings: takes what cannot be stood in for.
         main: a container or script.
         path: where it stands.
         node: its template.
         spec: the workflow's spec.
     """
-    volumes = dict(_volumes(found, spec, "spec")) | dict(_volumes(found, node, path.rpartition(".")[0]))
+    volumes = dict(_volumes(findings, spec, "spec")) | dict(_volumes(findings, node, path.rpartition(".")[0]))
     roots = [
         str(item.get("value", ""))
-        for item in found.sequence(main.get("env"), f"{path}.env")
+        for item in findings.sequence(main.get("env"), f"{path}.env")
         if isinstance(item, Mapping) and item.get("name") == ENV_STATE_ROOT
     ]
     mounts: list[Mount] = []
-    for index, item in enumerate(found.sequence(main.get("volumeMounts"), f"{path}.volumeMounts")):
+    for index, item in enumerate(findings.sequence(main.get("volumeMounts"), f"{path}.volumeMounts")):
         where = f"{path}.volumeMounts[{index}]"
-        mount = found.mapping(item, where)
+        mount = findings.mapping(item, where)
         target = str(mount.get("mountPath", ""))
         is_state = any(PurePosixPath(root).is_relative_to(target) for root in roots if root and target)
         if is_state or not target or Path(target).is_dir():
             continue
-        read = _mount(found, mount, where, target, volumes)
+        read = _mount(findings, mount, where, target, volumes)
         mounts += [] if read is None else [read]
     # The longest first: a mount within another one is that of its own.
-    return tuple(sorted(mounts, key=lambda one: (-len(one.path), one.path)))
+    return tuple(sorted(mounts, key=lambda mount: (-len(mount.path), mount.path)))
 
 
 def _mount(
-    found: Findings, mount: Mapping[str, Any], where: str, target: str, volumes: Mapping[str, Mapping[str, Any]]
+    findings: Findings, mount: Mapping[str, Any], where: str, target: str, volumes: Mapping[str, Mapping[str, Any]]
 ) -> Mount | None:
     name, inside = str(mount.get("name")), PurePosixPath(str(mount.get("subPath") or "."))
     volume = volumes.get(name)
     if volume is None:
-        found.malformed(where, f"there is no volume {name!r}")
+        findings.malformed(where, f"there is no volume {name!r}")
     elif mount.get("subPathExpr") or inside.is_absolute() or ".." in inside.parts:
-        found.unsupported(where, "only a plain subPath within the volume can be followed here")
+        findings.unsupported(where, "only a plain subPath within the volume can be followed here")
     elif "emptyDir" in volume:
         return Mount(target, name, str(inside), own=True)
     elif any(kind in volume for kind in _CLAIMS):
         return Mount(target, name, str(inside))
     elif "hostPath" in volume:
-        folder = Path(str(found.mapping(volume["hostPath"], where).get("path", ""))) / inside
+        folder = Path(str(findings.mapping(volume["hostPath"], where).get("path", ""))) / inside
         if folder.is_absolute() and folder.is_dir():
             return Mount(target, name, folder=str(folder))
-        found.unsupported(
+        findings.unsupported(
             where, f"volume {name!r} is the folder {folder} of a node, which is not there on this machine"
         )
     else:
-        found.unsupported(where, f"volume {name!r}: {_WHY}")
+        findings.unsupported(where, f"volume {name!r}: {_WHY}")
     return None
 
 
-def _volumes(found: Findings, node: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for index, item in enumerate(found.sequence(node.get("volumes"), f"{path}.volumes")):
-        volume = found.mapping(item, f"{path}.volumes[{index}]")
+def _volumes(findings: Findings, node: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for index, item in enumerate(findings.sequence(node.get("volumes"), f"{path}.volumes")):
+        volume = findings.mapping(item, f"{path}.volumes[{index}]")
         yield str(volume.get("name")), volume
-    for index, item in enumerate(found.sequence(node.get("volumeClaimTemplates"), f"{path}.volumeClaimTemplates")):
-        claim = found.mapping(item, f"{path}.volumeClaimTemplates[{index}]")
-        metadata = found.mapping(claim.get("metadata"), f"{path}.volumeClaimTemplates[{index}].metadata")
+    for index, item in enumerate(findings.sequence(node.get("volumeClaimTemplates"), f"{path}.volumeClaimTemplates")):
+        claim = findings.mapping(item, f"{path}.volumeClaimTemplates[{index}]")
+        metadata = findings.mapping(claim.get("metadata"), f"{path}.volumeClaimTemplates[{index}].metadata")
         yield str(metadata.get("name")), {"persistentVolumeClaim": {}}
