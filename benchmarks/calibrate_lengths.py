@@ -3,7 +3,8 @@
     python -m benchmarks.calibrate_lengths [--seeds 30] [--placement requests|use|chance] [--cores 12.8]
 
 For S4 to S6, spread and middle of the lengths give makespan and mean; for S1, VAE's length gives the mean; for F4, the
-other lengths give the makespan. What is printed goes into controllers/lab/simulation/catalogue.py and published.py.
+other lengths give the makespan. What is printed goes into jobs.py and published.toml, which are in
+controllers/lab/simulation/experiments.
 """
 
 import argparse
@@ -74,7 +75,8 @@ def mixed(name: str, seeds: int) -> str:
     spread = solved(1.0, 8.0, lambda spread: of(middle_for(spread), spread).makespan_s > makespan)
     middle_s = middle_for(spread)
     found = of(middle_s, spread)
-    return f"{name}: specon_jobs({middle_s:.1f}, {spread:.2f}) -> {found} for mean {mean}, makespan {makespan}"
+    lengths = f"{{ middle_s = {middle_s:.1f}, spread = {spread:.2f} }}"
+    return f"{name}: jobs = {lengths} -> {found} for mean {mean}, makespan {makespan}"
 
 
 def vae(seeds: int) -> str:

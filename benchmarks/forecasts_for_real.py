@@ -17,9 +17,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.foreseen import PARTS, coverage
 from controllers.core.forecast import EndRange
 from controllers.core.results import RunResult
-from controllers.lab.simulation.foreseen import PARTS, coverage
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 
 

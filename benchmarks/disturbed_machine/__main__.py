@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.disturbed_machine.load import LOADS, NONE, beside
+from benchmarks.foreseen import coverage
 from benchmarks.payoff.on_this_machine import ThisMachine
 from benchmarks.payoff.plan import Plan, tasks
 from benchmarks.payoff.records import Run
-from controllers.lab.simulation.foreseen import coverage
 
 _OUT: Final = Path(".specon") / "disturbed-machine"
 _SWEEP: Final = Path(__file__).with_name("sweep.py")

@@ -7,10 +7,10 @@ from pathlib import Path
 from scipy.stats import spearmanr
 
 from benchmarks.experiments import markdown, pictures
+from benchmarks.experiments.changed_assumptions import BY_CHANCE
+from benchmarks.experiments.reconstruction import completions, fig_6_25, reconstruct
 from controllers.lab.simulation.evaluation import estimate
-from controllers.lab.simulation.experiments.assumptions import BY_CHANCE
 from controllers.lab.simulation.experiments.experiment import Experiment
-from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstruct
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import simulate
 from controllers.policies import SpeCon

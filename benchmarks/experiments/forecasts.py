@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.experiments import markdown
+from benchmarks.foreseen import PARTS, Judged, coverage, judge
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
-from controllers.lab.simulation.foreseen import PARTS, Judged, coverage, judge
 from controllers.lab.worker_pool import worker_pool
 from mlflow_hooks.system import cores_here
 

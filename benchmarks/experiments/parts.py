@@ -6,6 +6,12 @@ from pathlib import Path
 from benchmarks.experiments import markdown, pictures
 from benchmarks.experiments.ahead import ahead
 from benchmarks.experiments.best_models import best_models, with_idle_cores
+from benchmarks.experiments.changed_assumptions import (
+    BY_CHANCE,
+    CHANGED_ASSUMPTIONS,
+    SPECON_CHANGED_ASSUMPTIONS,
+    ChangedAssumption,
+)
 from benchmarks.experiments.disturbed import disturbed
 from benchmarks.experiments.fig_6_25 import figure_6_25
 from benchmarks.experiments.forecasts import forecasts
@@ -21,12 +27,6 @@ from controllers.lab.simulation.evaluation import (
     simulate_seed,
 )
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
-from controllers.lab.simulation.experiments.assumptions import (
-    BY_CHANCE,
-    CHANGED_ASSUMPTIONS,
-    SPECON_CHANGED_ASSUMPTIONS,
-    ChangedAssumption,
-)
 from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS

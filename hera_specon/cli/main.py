@@ -10,7 +10,7 @@ from hera_specon.cli.group import OnDemandGroup
     cls=OnDemandGroup,
     names=(
         *("run", "init", "simulate", "submit", "status", "report", "export", "replay", "pause", "resume", "stop"),
-        *("set-policy", "release", "policies", "controller", "fuzz"),
+        *("set-policy", "release", "policies", "controller"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -23,6 +23,7 @@ WRONG = {
     "a controller imports the authors' side": ("controllers/record/timeline.py", "hera_specon.sweep"),
     "a hook imports a controller": ("mlflow_hooks/contract.py", "controllers.core.labels"),
     "the command line is imported": ("hera_specon/sweep.py", "hera_specon.cli.run"),
+    "the simulator imports the tests": ("controllers/lab/simulation/run.py", "tests"),
 }
 
 

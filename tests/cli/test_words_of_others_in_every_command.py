@@ -166,7 +166,6 @@ SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
     "release": in_both(("release", "--all", "--dry-run"), ("release", "RUN", "--yes")),
     "policies": told_hostile_words("policies"),
     "controller": told_hostile_words("controller"),
-    "fuzz": told_hostile_words("fuzz"),
 }
 
 

@@ -18,7 +18,6 @@ from controllers.cluster.campaign_run import FlushableStore
 from controllers.core.actions import Assessment
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.ports import World
-from controllers.lab.fault_search.invariants import InvariantError
 from controllers.tracking.mlflow_source import MlflowSource
 from controllers.tracking.tags import Compose
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView
@@ -39,6 +38,7 @@ from tests.interleavings.stand_ins import SteppedEvent, SteppedTime, put_in
 from tests.interleavings.steps import Steps
 from tests.interleavings.tracker import Tracker, TrackerClient
 from tests.interleavings.training import Training
+from tests.lab.fault_search.invariants import InvariantError
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient

@@ -13,8 +13,15 @@ from controllers.core.engine import Engine
 from controllers.core.model import NodeName
 from controllers.core.policy import Policy
 from controllers.driving import assembly
-from controllers.lab.fault_search import search
-from controllers.lab.fault_search.case import (
+from controllers.policies.registry import POLICIES
+from controllers.policies.wrappers.guarded import Guarded
+from controllers.worlds.simulated.cluster import SimulatedCluster
+from controllers.worlds.simulated.faults import NodeLoss, WorldFault
+from controllers.worlds.simulated.node_run import NodeRun
+from controllers.worlds.simulated.trial_run import Stage, TrialRun
+from controllers.worlds.simulated.workload import WorkloadError
+from tests.lab.fault_search import search
+from tests.lab.fault_search.case import (
     ActionRefusal,
     Case,
     CaseError,
@@ -25,16 +32,7 @@ from controllers.lab.fault_search.case import (
     dump_case,
     load_case,
 )
-from controllers.lab.fault_search.faulty_run import CaseResult, FaultyRun, Violation, run_case
-from controllers.lab.fault_search.random_cases import draw_case, every_policy
-from controllers.lab.fault_search.search import smallest, try_seed
-from controllers.policies.registry import POLICIES
-from controllers.policies.wrappers.guarded import Guarded
-from controllers.worlds.simulated.cluster import SimulatedCluster
-from controllers.worlds.simulated.faults import NodeLoss, WorldFault
-from controllers.worlds.simulated.node_run import NodeRun
-from controllers.worlds.simulated.trial_run import Stage, TrialRun
-from controllers.worlds.simulated.workload import WorkloadError
+from tests.lab.fault_search.faulty_run import CaseResult, FaultyRun, Violation, run_case
 from tests.lab.fault_search.mutants import (
     ActsBeforeSaving,
     ForgetsInfinity,
@@ -42,6 +40,8 @@ from tests.lab.fault_search.mutants import (
     NeverLooksAgain,
     PlacesOnce,
 )
+from tests.lab.fault_search.random_cases import draw_case, every_policy
+from tests.lab.fault_search.search import smallest, try_seed
 
 _FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
 _SEED = 77_000
@@ -53,7 +53,8 @@ _ENOUGH = 400
 @pytest.mark.parametrize("first", range(_SEED, _SEED + _RUNS, 34))
 def test_nothing_impossible_happens_under_any_policy(first: int) -> None:
     found = [found for seed in range(first, first + 34) if (found := try_seed(seed, every_policy())[1])]
-    told = [f"specon fuzz --runs 1 --seed {one.seed}: {one.violation}\n{dump_case(one.case)}" for one in found]
+    again = "python -m tests.lab.fault_search --runs 1 --seed"
+    told = [f"{again} {one.seed}: {one.violation}\n{dump_case(one.case)}" for one in found]
     assert not told, "\n".join(told)
 
 

@@ -14,14 +14,10 @@ from controllers.lab.simulation.evaluation import (
     simulate_seed,
     to_json,
 )
-from controllers.lab.simulation.experiments.assumptions import SPECON_CHANGED_ASSUMPTIONS, ChangedAssumption
 from controllers.lab.simulation.experiments.experiment import Assumptions
-from controllers.lab.simulation.experiments.figure_6_25 import completions, fig_6_25, reconstruct
 from controllers.lab.simulation.experiments.jobs import FLOWCON_JOBS, MNIST_P_S, MNIST_T_S, VAE_P_S
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
-from controllers.lab.simulation.run import simulate
 from controllers.policies import Default, FlowCon, LeastUsed, SpeCon, Stacked
-from controllers.worlds.simulated.scenario import Scenario
 
 every_experiment = pytest.mark.parametrize("name", EXPERIMENTS)
 OTHERS = ("fifo", "fair-share", "shortest-remaining", "longest-remaining", "gandiva", "least-used", "specon+flowcon")
@@ -128,32 +124,11 @@ def test_the_schedulers_of_the_assumptions_differ() -> None:
     assert len(set(placed)) == 3
 
 
-@pytest.mark.parametrize("change", SPECON_CHANGED_ASSUMPTIONS, ids=lambda change: change.title)
-def test_every_changed_assumption_can_be_run(change: ChangedAssumption) -> None:
-    assert len(summaries(change.plan(EXPERIMENTS["S4"], "specon"))) == 2
-
-
-def test_figure_6_25_has_the_means_that_the_thesis_gives() -> None:
-    pairs = fig_6_25()
-    assert [pair.job for pair in pairs] == list(range(1, 51))
-    assert sum(pair.default_s for pair in pairs) / 50 == pytest.approx(596.3, abs=0.05)
-    assert sum(pair.specon_s for pair in pairs) / 50 == pytest.approx(553.0, abs=0.05)
-    assert sum(pair.specon_s < pair.default_s for pair in pairs) == 30
-
-
 def test_a_job_that_can_use_less_of_a_node_takes_as_long_alone() -> None:
     narrow = next(job for job in FLOWCON_JOBS if job.name == "lstm-cfc-t")
     alone = replace(EXPERIMENTS["F1"], jobs=(narrow,), measures=())
     run = simulate_seed(ExperimentPlan(alone, ("default",)), 0)[0].result
     assert run.makespan_s == pytest.approx(narrow.lone_s)
-
-
-def test_the_default_run_of_the_reconstructed_trials_is_the_published_column() -> None:
-    made = reconstruct(4)
-    assert made.miss < 0.02
-    scenario = Scenario(made.experiment.workload(4), made.experiment.costs, 4, made.pinned)
-    found = completions(simulate(scenario, Default()).result)
-    assert found == pytest.approx([pair.default_s for pair in fig_6_25()], rel=0.02)
 
 
 def test_the_interval_is_students() -> None:

@@ -28,30 +28,30 @@ class AllAtOnce:
 
 @dataclass(frozen=True, slots=True)
 class FixedInterval:
-    """One trial each ``seconds``, the first at 0: the thesis's fixed schedule (ch. 6.2.2)."""
+    """One trial ``every_s`` seconds, the first at 0: the thesis's fixed schedule (ch. 6.2.2)."""
 
-    seconds: float
+    every_s: float
 
     def __post_init__(self) -> None:
-        _check("a fixed interval", self.seconds)
+        _check("a fixed interval", self.every_s)
 
     def times(self, trials: int, chance: Random) -> tuple[float, ...]:  # noqa: ARG002 - ArrivalPattern' shape
         """Return multiples of the interval."""
-        return tuple(number * self.seconds for number in range(trials))
+        return tuple(number * self.every_s for number in range(trials))
 
 
 @dataclass(frozen=True, slots=True)
 class UniformWindow:
-    """Each trial at a moment of its own within ``seconds``: the thesis's random schedule (ch. 6.1.4, 6.2.3)."""
+    """Each trial at a moment of its own ``within_s`` seconds: the thesis's random schedule (ch. 6.1.4, 6.2.3)."""
 
-    seconds: float
+    within_s: float
 
     def __post_init__(self) -> None:
-        _check("a window", self.seconds)
+        _check("a window", self.within_s)
 
     def times(self, trials: int, chance: Random) -> tuple[float, ...]:
         """Return moments drawn evenly, in order."""
-        return tuple(sorted(chance.uniform(0.0, self.seconds) for _ in range(trials)))
+        return tuple(sorted(chance.uniform(0.0, self.within_s) for _ in range(trials)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ class Poisson:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Submissions as they were once recorded: seconds, rising, from 0 up."""
+    """Submissions as they were once recorded, ``at_s`` seconds: rising, from 0 up."""
 
-    seconds: tuple[float, ...]
+    at_s: tuple[float, ...]
 
     def __post_init__(self) -> None:
         before = 0.0
-        for number, at in enumerate(self.seconds, start=1):
+        for number, at in enumerate(self.at_s, start=1):
             if not (math.isfinite(at) and at >= before):
                 message = f"a trace must rise from 0: submission {number} is at {at} s, after {before} s"
                 raise WorkloadError(message)
@@ -89,10 +89,10 @@ class Trace:
         Raises:
             WorkloadError: The trace has fewer.
         """
-        if trials > len(self.seconds):
-            message = f"a trace of {len(self.seconds)} submissions is too short for {trials} trials"
+        if trials > len(self.at_s):
+            message = f"a trace of {len(self.at_s)} submissions is too short for {trials} trials"
             raise WorkloadError(message)
-        return tuple(self.seconds[:trials])
+        return self.at_s[:trials]
 
 
 def generator(seed: int, *what: object) -> Random:

@@ -128,6 +128,10 @@ FLOWCON_JOBS = (
 )
 """Table 6.1."""
 
+_APPETITES = (1.0, 2.0, 4.0, 8.0, NODE_CORES)
+STRESS_JOBS = tuple(TrainingJob("stress", f"{cores:g}", 200.0, VAE, cores) for cores in _APPETITES)
+"""Trials of unlike appetite for cores: our own."""
+
 SPECON_CORES = 0.8 * NODE_CORES
 """Cores that each of SpeCon's jobs can use: the thesis's "usage tops at around 80 %" (on Fig. 6.23). Of 12 to 16 cores,
 12 and 12.8 come nearest to S1's default mean and makespan together."""

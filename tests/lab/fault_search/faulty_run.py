@@ -10,24 +10,6 @@ from controllers.core.policy import Policy
 from controllers.core.ports import Outcome
 from controllers.driving.assembly import assemble, guard_policy
 from controllers.driving.driver import VirtualBeats
-from controllers.lab.fault_search.case import (
-    ActionRefusal,
-    Case,
-    ClockStep,
-    ControllerCrash,
-    ControllerFault,
-    MetricFault,
-    SlowController,
-)
-from controllers.lab.fault_search.faulty_ports import (
-    CheckedMetrics,
-    CheckedStore,
-    CheckedWorld,
-    ControllerDied,
-    FaultyMetrics,
-    TickFaults,
-)
-from controllers.lab.fault_search.invariants import InvariantChecker, InvariantError, broken
 from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.faults import (
@@ -44,6 +26,24 @@ from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.workload import TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
+from tests.lab.fault_search.case import (
+    ActionRefusal,
+    Case,
+    ClockStep,
+    ControllerCrash,
+    ControllerFault,
+    MetricFault,
+    SlowController,
+)
+from tests.lab.fault_search.faulty_ports import (
+    CheckedMetrics,
+    CheckedStore,
+    CheckedWorld,
+    ControllerDied,
+    FaultyMetrics,
+    TickFaults,
+)
+from tests.lab.fault_search.invariants import InvariantChecker, InvariantError, broken
 
 _MOST_TICKS_AT_REST = 1000
 """Ticks without any event after which the sweep counts as stuck, unless the world knows when the next event is due."""

@@ -11,15 +11,15 @@ from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
 from controllers.driving.wrapped_world import WrappedWorld
-from controllers.lab.fault_search.case import (
+from controllers.worlds.simulated.world import SimulatedWorld
+from tests.lab.fault_search.case import (
     ActionRefusal,
     ControllerCrash,
     ControllerFault,
     MetricFault,
     SlowController,
 )
-from controllers.lab.fault_search.invariants import InvariantChecker, broken
-from controllers.worlds.simulated.world import SimulatedWorld
+from tests.lab.fault_search.invariants import InvariantChecker, broken
 
 
 class ControllerDied(BaseException):

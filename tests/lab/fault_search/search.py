@@ -6,12 +6,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from itertools import islice
 
-from controllers.lab.fault_search.case import Case
-from controllers.lab.fault_search.faulty_run import CaseResult, Violation, run_case
-from controllers.lab.fault_search.minimising import minimise
-from controllers.lab.fault_search.random_cases import draw_case
 from controllers.lab.worker_pool import worker_pool
 from mlflow_hooks.system import cores_here
+from tests.lab.fault_search.case import Case
+from tests.lab.fault_search.faulty_run import CaseResult, Violation, run_case
+from tests.lab.fault_search.minimising import minimise
+from tests.lab.fault_search.random_cases import draw_case
 
 _BATCH = 25
 _MINIMISING_S = 120.0

@@ -9,17 +9,6 @@ from functools import partial
 from controllers.core.devices import Devices
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
-from controllers.lab.fault_search.case import (
-    ACTION_NAMES,
-    METRIC_TROUBLES,
-    ActionRefusal,
-    Case,
-    ClockStep,
-    ControllerCrash,
-    ControllerFault,
-    MetricFault,
-    SlowController,
-)
 from controllers.policies.registry import POLICIES
 from controllers.worlds.simulated.faults import (
     Crowding,
@@ -33,6 +22,17 @@ from controllers.worlds.simulated.faults import (
 )
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, WorkerExchange, Workload
+from tests.lab.fault_search.case import (
+    ACTION_NAMES,
+    METRIC_TROUBLES,
+    ActionRefusal,
+    Case,
+    ClockStep,
+    ControllerCrash,
+    ControllerFault,
+    MetricFault,
+    SlowController,
+)
 
 _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 STACKED = (
@@ -129,7 +129,7 @@ def _attempt_fault(chance: random.Random, trials: Sequence[TrialId]) -> WorldFau
         (
             TrialCrash(trial, _time(chance)),
             StartFailure(trial, attempt),
-            RestoreFault(trial, attempt + 1, chance.choice((0.0, 2.0, 20.0)), chance.random() < 0.5),  # noqa: PLR2004
+            RestoreFault(trial, attempt + 1, chance.choice((0.0, 2.0, 20.0)), chance.random() < 0.5),
         )
     )
 

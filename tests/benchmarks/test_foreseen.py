@@ -1,7 +1,7 @@
 import pytest
 
+from benchmarks.foreseen import PARTS, coverage, judge
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
-from controllers.lab.simulation.foreseen import PARTS, coverage, judge
 
 
 @pytest.mark.parametrize("policy", ["default", "specon+flowcon", "ahead"])

@@ -8,7 +8,7 @@ fixed placement, is the published one. What SpeCon makes of these trials is a pr
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
+from pathlib import Path
 
 from controllers.core.model import NodeName, TrialId
 from controllers.core.results import RunResult
@@ -38,8 +38,8 @@ class PublishedPair:
 
 def fig_6_25() -> tuple[PublishedPair, ...]:
     """Return the 50 trials of S6, in the order of the figure, read off its vector graphics."""
-    text = files("controllers.lab.simulation.experiments").joinpath("fig_6_25.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    lines = Path(__file__).with_name("fig_6_25.csv").read_text(encoding="utf-8").splitlines()
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
     return tuple(PublishedPair(int(row["job"]), float(row["default_s"]), float(row["specon_s"])) for row in rows)
 
 

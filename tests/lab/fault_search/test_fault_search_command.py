@@ -1,6 +1,7 @@
-"""``specon fuzz`` says what went wrong, keeps it, and runs it again."""
+"""The command of the fault search says what went wrong, keeps it, and runs it again."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,21 +10,26 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controllers.driving import assembly
-from controllers.lab.fault_search import search
-from controllers.lab.fault_search.case import dump_case, load_case
-from controllers.lab.fault_search.faulty_run import Violation
-from controllers.lab.fault_search.random_cases import draw_case
-from controllers.lab.fault_search.search import Batch, Counterexample
-from hera_specon.cli import main
+from tests.lab.fault_search import __main__ as command
+from tests.lab.fault_search.case import dump_case, load_case
+from tests.lab.fault_search.faulty_run import Violation
 from tests.lab.fault_search.mutants import ActsBeforeSaving
+from tests.lab.fault_search.random_cases import draw_case
+from tests.lab.fault_search.search import Batch, Counterexample
 
 
-def _fuzz(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["fuzz", *map(str, arguments)])
+def _search(*arguments: object) -> Result:
+    return CliRunner().invoke(command.main, [*map(str, arguments)])
+
+
+def test_its_help_shows_an_example() -> None:
+    assert re.search(r"\n +python -m tests\.lab\.fault_search", _search("--help").stdout)
 
 
 def test_a_search_that_finds_nothing_counts_what_it_ran(tmp_path: Path) -> None:
-    result = _fuzz("--runs", 4, "--policy", "specon", "--policy", "fifo", "--processes", 1, "--json", tmp_path / "out")
+    result = _search(
+        "--runs", 4, "--policy", "specon", "--policy", "fifo", "--processes", 1, "--json", tmp_path / "out"
+    )
 
     assert result.exit_code == 0, result.output
     assert "seeds 0 to 3 under 2 policies: 4 sweeps" in result.stdout
@@ -38,8 +44,8 @@ def test_what_goes_wrong_is_told_and_kept_in_a_file(tmp_path: Path, monkeypatch:
     def finding_one(*_: Any) -> Iterator[Batch]:  # noqa: ANN401 - whatever a search takes
         yield Batch(1, 10, 5, 0, 0, (Counterexample(7, case, Violation("no trial is lost", "t01", 3.5)),))
 
-    monkeypatch.setattr(search, "search", finding_one)
-    result = _fuzz("--runs", 1, "--seed", 7, "--keep", tmp_path, "--json", "-")
+    monkeypatch.setattr(command, "search", finding_one)
+    result = _search("--runs", 1, "--seed", 7, "--keep", tmp_path, "--json", "-")
 
     assert result.exit_code == 1
     assert "seed 7, specon:interval=" in result.stderr
@@ -51,9 +57,9 @@ def test_what_goes_wrong_is_told_and_kept_in_a_file(tmp_path: Path, monkeypatch:
 def test_a_kept_sweep_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kept.json"
     file.write_text(dump_case(draw_case(1, "specon+flowcon")))
-    mended = _fuzz("--again", file)
+    mended = _search("--again", file)
     monkeypatch.setattr(assembly, "Engine", ActsBeforeSaving)
-    broken = _fuzz("--again", file)
+    broken = _search("--again", file)
 
     assert (mended.exit_code, broken.exit_code) == (0, 1)
     assert "nothing went wrong" in mended.stdout
@@ -69,6 +75,6 @@ def test_bad_input_is_refused_with_its_value(tmp_path: Path) -> None:
         (("--again", file), f"{file}: policy: "),
         (("--again", file, "--policy", "fifo"), "leave out --policy fifo"),
     ):
-        result = _fuzz(*arguments)
+        result = _search(*arguments)
         assert result.exit_code == 2, result.output
         assert words in result.stderr

@@ -1,31 +1,28 @@
-"""``specon fuzz``: search for faults under which a sweep breaks its rules, in virtual time."""
+"""Search for faults under which a sweep breaks its rules: ``python -m tests.lab.fault_search --help``."""
 
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
 
 from controllers.core.errors import SpeconError
-from hera_specon.cli.backend import parse_spec
+from controllers.policies.registry import parse_policy
+from hera_specon.cli.group import failure
 from hera_specon.cli.options import json_file_option, policies_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
-
-if TYPE_CHECKING:
-    from controllers.lab.fault_search.faulty_run import Violation
-    from controllers.lab.fault_search.search import Batch, Counterexample
+from tests.lab.fault_search.case import dump_case, load_case
+from tests.lab.fault_search.faulty_run import Violation, run_case
+from tests.lab.fault_search.random_cases import every_policy
+from tests.lab.fault_search.search import Batch, Counterexample, search
 
 _FAILED = 1
 
 
-class NothingToSearchError(SpeconError):
-    """The options of the search contradict each other."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FuzzRequest:
+class SearchRequest:
     """What was asked for on the command line."""
 
     runs: int
@@ -39,7 +36,7 @@ class FuzzRequest:
 
 
 @dataclass
-class FuzzTally:
+class SearchTally:
     """What all runs came to so far."""
 
     runs: int = 0
@@ -47,9 +44,9 @@ class FuzzTally:
     ticks: int = 0
     moves: int = 0
     crashes: int = 0
-    counterexamples: "list[Counterexample]" = field(default_factory=list)
+    counterexamples: list[Counterexample] = field(default_factory=list)
 
-    def add(self, batch: "Batch") -> None:
+    def add(self, batch: Batch) -> None:
         """Count ``batch`` in."""
         self.runs += batch.runs
         self.events += batch.events
@@ -59,7 +56,7 @@ class FuzzTally:
         self.counterexamples += batch.counterexamples
 
 
-@click.command(short_help="Search for faults that break a sweep: random ones, in virtual time.")
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--runs", type=click.IntRange(min=1), default=1000, show_default=True, help="How many sweeps to run.")
 @policies_option("Policy to run under; several take turns.  [default: all policies, and some together]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the first sweep.")
@@ -77,7 +74,7 @@ class FuzzTally:
     help="Folder for the files of sweeps that went wrong.  [default: the current one]",
 )
 @json_file_option
-def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
+def main(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
     """Run small random sweeps in which nodes are lost, controllers die, metrics fail, clocks jump and more.
 
     The policies, guards and engine are those that run in a cluster; the cluster is simulated. The search
@@ -85,19 +82,22 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
     more retries than it may, histories are whole, every action was saved first, and the sweep ends.
 
     A seed always gives the same sweep. A sweep that goes wrong is made as small as possible and written to a
-    file. Put that file into tests/simulated/found: a test runs it from then on.
+    file. Put that file into tests/lab/fault_search/found: a test runs it from then on.
 
     \b
     Examples:
-      specon fuzz --runs 10000
-      specon fuzz --policy specon --policy specon+flowcon --minutes 10 --seed 5000
-      specon fuzz --again fuzz-4711.json
+      python -m tests.lab.fault_search --runs 10000
+      python -m tests.lab.fault_search --policy specon --policy specon+flowcon --minutes 10 --seed 5000
+      python -m tests.lab.fault_search --again fuzz-4711.json
 
     Exit codes: 0 nothing went wrong, 1 a sweep went wrong, 2 the command or a file is wrong, 130 interrupted.
-    """  # noqa: D301 - \b keeps click from filling the lines after it
-    request = FuzzRequest(**options)
+    """
+    request = SearchRequest(**options)
     console = open_console(request.json_out)
-    tally = _search(request, console) if request.again is None else _run_again(request, request.again, console)
+    try:
+        tally = _search(request, console) if request.again is None else _run_again(request, request.again, console)
+    except (SpeconError, OSError, KeyboardInterrupt) as error:
+        raise failure(error) from error
     if request.json_out is not None:
         counts = {name: getattr(tally, name) for name in ("runs", "events", "ticks", "moves", "crashes")}
         counterexamples = [
@@ -116,16 +116,11 @@ def fuzz(**options: Any) -> None:  # noqa: ANN401 - options as click hands them 
         raise click.exceptions.Exit(_FAILED)
 
 
-def _search(request: FuzzRequest, console: Console) -> FuzzTally:
-    from controllers.lab.fault_search.case import dump_case  # noqa: PLC0415 - `specon --help` must not wait for these
-    from controllers.lab.fault_search.random_cases import every_policy  # noqa: PLC0415
-    from controllers.lab.fault_search.search import search  # noqa: PLC0415
-    from controllers.policies.registry import parse_policy  # noqa: PLC0415
-
+def _search(request: SearchRequest, console: Console) -> SearchTally:
     for spec in request.policies:
-        parse_spec(parse_policy, spec, "--policy")
+        parse_policy(spec)
     policies = request.policies or every_policy()
-    seeds, tally, began = range(request.seed, request.seed + request.runs), FuzzTally(), time.monotonic()
+    seeds, tally, began = range(request.seed, request.seed + request.runs), SearchTally(), time.monotonic()
     with progress_bar(console, "searching", "sweeps", request.runs) as advance:
         for batch in search(seeds, policies, request.minutes, request.processes):
             tally.add(batch)
@@ -147,26 +142,26 @@ def _search(request: FuzzRequest, console: Console) -> FuzzTally:
     return tally
 
 
-def _run_again(request: FuzzRequest, file: Path, console: Console) -> FuzzTally:
-    from controllers.lab.fault_search.case import load_case  # noqa: PLC0415 - `specon --help` must not wait for these
-    from controllers.lab.fault_search.faulty_run import run_case  # noqa: PLC0415
-    from controllers.lab.fault_search.search import Counterexample  # noqa: PLC0415
-
+def _run_again(request: SearchRequest, file: Path, console: Console) -> SearchTally:
     if request.policies:
         message = f"--again {file} has its policy in the file; leave out --policy {request.policies[0]}."
-        raise NothingToSearchError(message)
+        raise click.UsageError(message)
     case = load_case(file)
     ordeal = run_case(case)
-    tally = FuzzTally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
+    tally = SearchTally(1, ordeal.events, ordeal.ticks, ordeal.moves, ordeal.crashes)
     if ordeal.violation is not None:
         tally.counterexamples.append(Counterexample(case.scenario.seed, case, ordeal.violation))
     _print(console, f"{file}: {'nothing went wrong' if ordeal.violation is None else _in_words(ordeal.violation)}")
     return tally
 
 
-def _in_words(finding: "Violation") -> str:
+def _in_words(finding: Violation) -> str:
     return f"at {finding.at:g} s this does not hold: {finding.invariant}: {finding.detail}"
 
 
 def _print(console: Console, text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

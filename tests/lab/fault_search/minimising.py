@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
-from controllers.lab.fault_search.case import Case
 from controllers.worlds.simulated.workload import Workload, WorkloadError
+from tests.lab.fault_search.case import Case
 
 T = TypeVar("T")
 
