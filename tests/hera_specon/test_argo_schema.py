@@ -16,7 +16,7 @@ from hera.workflows.models import Toleration, VolumeMount
 from jsonschema import Draft202012Validator
 
 from hera_specon import FlowCon, SpeCon, Sweep, at_random, every, maximize
-from tests.authoring.built_sweeps import SPACE, sweep
+from tests.hera_specon.built_sweeps import SPACE, sweep
 
 MODULE = "github.com/argoproj/argo-workflows/v4@v4.0.7"
 CRD = "manifests/base/crds/full/argoproj.io_workflows.yaml"

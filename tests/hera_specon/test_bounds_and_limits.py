@@ -14,7 +14,7 @@ from controllers.search import read_search
 from controllers.search.optuna_search import Study
 from hera_specon import SpaceError, SweepError, choice, grid, integer, log_uniform, minimize, tpe, uniform, when
 from hera_specon.space import points
-from tests.authoring.built_sweeps import built
+from tests.hera_specon.built_sweeps import built
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controllers.worlds.argo.reading.planned import item_keys
 from hera_specon import at_random, choice, every
 from hera_specon.space import points, value_text
-from tests.authoring.built_sweeps import as_argo_puts_it, built, items, params_of, sweep
+from tests.hera_specon.built_sweeps import as_argo_puts_it, built, items, params_of, sweep
 
 
 def test_a_sweep_is_one_template_to_start_and_one_for_its_trials() -> None:

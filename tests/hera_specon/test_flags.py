@@ -4,7 +4,7 @@ import pytest
 
 from hera_specon import SpaceError, SweepError, choice, tpe, uniform
 from mlflow_hooks.contract import ENV_PARAMS
-from tests.authoring.built_sweeps import built, environment
+from tests.hera_specon.built_sweeps import built, environment
 
 SPACE = {"lr": uniform(0.0, 1.0), "width": choice(8, 16)}
 

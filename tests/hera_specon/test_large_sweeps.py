@@ -17,7 +17,7 @@ from hera_specon.space import points
 from hera_specon.submission.extending import extend_manifest
 from hera_specon.submission.resuming import continue_manifest
 from mlflow_hooks.contract import ENV_PARAMS
-from tests.authoring.built_sweeps import SPACE, sweep
+from tests.hera_specon.built_sweeps import SPACE, sweep
 
 LARGE = 1001
 UID = "uid-old"

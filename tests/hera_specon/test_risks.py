@@ -6,7 +6,7 @@ from hera.workflows import Workflow
 from controllers.policies.registry import parse_policy
 from hera_specon import tpe
 from hera_specon.risks import MeasuredRisk, deaf_searches, policies_in, risks, rungs
-from tests.authoring.built_sweeps import sweep
+from tests.hera_specon.built_sweeps import sweep
 
 
 def test_only_policies_that_may_end_the_best_trial_have_a_risk() -> None:

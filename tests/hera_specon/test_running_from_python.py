@@ -12,7 +12,7 @@ from controllers.local_run.run import LocalRun
 from hera_specon import Ahead, Sweep, choice, load, minimize, run, running
 from hera_specon.cli.backend import Backend, real_backend
 from hera_specon.running import NoModelError, SweepOutcome
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 
 def trial(name: str, value: float, **changes: Any) -> TrialResult:  # noqa: ANN401 - fields of TrialResult

@@ -12,7 +12,7 @@ from controllers.search import read_search
 from hera_specon import SpaceError, SweepError, choice, cmaes, grid, integer, random, sampler, tpe, uniform, when
 from hera_specon.search import Sampler
 from mlflow_hooks import contract
-from tests.authoring.built_sweeps import SPACE, built, environment, fields_of_the_pod, items, params_of
+from tests.hera_specon.built_sweeps import SPACE, built, environment, fields_of_the_pod, items, params_of
 
 
 def test_a_search_leaves_its_trials_a_number_and_no_hyperparameters() -> None:

@@ -10,7 +10,7 @@ from hera.workflows.models import Parameter as ModelParameter
 from controllers.core import labels
 from controllers.core.expressions import SWEEP_UID
 from hera_specon import SweepError, every
-from tests.authoring.built_sweeps import sweep
+from tests.hera_specon.built_sweeps import sweep
 
 
 @pytest.mark.parametrize(

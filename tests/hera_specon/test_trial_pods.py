@@ -12,7 +12,7 @@ from hera_specon import FlowCon, SpeCon, every, maximize
 from hera_specon.errors import SweepError
 from hera_specon.submission.edits import Overrides, edit_manifest
 from mlflow_hooks import contract
-from tests.authoring.built_sweeps import built, environment, fields_of_the_pod, pod_patch, sweep
+from tests.hera_specon.built_sweeps import built, environment, fields_of_the_pod, pod_patch, sweep
 
 RUN_CONTEXT = {
     contract.TAG_TRIAL_ID: "$(SPECON_TRIAL_ID)",

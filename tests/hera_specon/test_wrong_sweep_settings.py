@@ -9,7 +9,7 @@ from controllers.core import labels
 from controllers.policies.kit.settings import PolicyError
 from hera_specon import SpeCon, SweepError, every
 from mlflow_hooks import contract
-from tests.authoring.built_sweeps import built, sweep
+from tests.hera_specon.built_sweeps import built, sweep
 
 MANY = [f"example.com/d{number}" for number in range(65)]
 

@@ -18,7 +18,7 @@ from controllers.driving.wrapped_world import WrappedWorld
 from controllers.lab.fault_search.invariants import InvariantError
 from controllers.worlds.argo.calls.untrusted import at, mappings
 from controllers.worlds.argo.writing.state_store import _unpacked
-from tests.argo_world.fake_api import Change, Json, Store
+from tests.controllers.worlds.argo.fake_api import Change, Json, Store
 from tests.interleavings.perils import ON_PURPOSE
 
 ATTEMPTS_LEAVE_BEFORE_DELETION = "no running trial is deleted"

@@ -27,10 +27,10 @@ from controllers.worlds.argo.world import ArgoWorld
 from controllers.worlds.argo.writing import pod_changes
 from controllers.worlds.argo.writing.runs import RunOf
 from controllers.worlds.argo.writing.state_store import ConfigMapStore
-from tests.argo_world.conftest import Told
-from tests.argo_world.fake_api import Store
-from tests.argo_world.objects import NAMESPACE
-from tests.controller.whole_controller import Ports, whole_controller
+from tests.controllers.cluster.whole_controller import Ports, whole_controller
+from tests.controllers.worlds.argo.conftest import Told
+from tests.controllers.worlds.argo.fake_api import Store
+from tests.controllers.worlds.argo.objects import NAMESPACE
 from tests.interleavings.api import SteppedApi
 from tests.interleavings.checks import CheckedWorld, Checks, Unforeseen
 from tests.interleavings.perils import Perils

@@ -13,8 +13,8 @@ from mlflow.server.security_utils import is_allowed_host_header
 
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend
-from tests.controller.kustomize import MANIFESTS, Json, kubectl, of_kind, render
-from tests.controller.permission_table import Permission, documented, granted
+from tests.manifests.kustomize import MANIFESTS, Json, kubectl, of_kind, render
+from tests.manifests.permission_table import Permission, documented, granted
 
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
 rendered = pytest.mark.skipif(kubectl() is None, reason="neither kubectl nor the test cluster's binary is here")

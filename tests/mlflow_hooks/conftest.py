@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.hook_jobs import JOBS, Ended, RunJob, Server, StartJob, job_environment
+from tests.mlflow_hooks.hook_jobs import JOBS, Ended, RunJob, Server, StartJob, job_environment
 
 
 @pytest.fixture(scope="session")

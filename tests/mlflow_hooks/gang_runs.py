@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from pathlib import Path
 
-from tests.hooks.hook_jobs import JOBS, job_environment
+from tests.mlflow_hooks.hook_jobs import JOBS, job_environment
 
 _FORKING = multiprocessing.get_context("forkserver")
 _IMPORTS = {
-    "gang": ["torch", "torch._dynamo", "torch.optim", "torch.nn.parallel", "tests.hooks.gang_runs"],
-    "tensorflow_gang": ["tensorflow", "keras", "tests.hooks.gang_runs"],
+    "gang": ["torch", "torch._dynamo", "torch.optim", "torch.nn.parallel", "tests.mlflow_hooks.gang_runs"],
+    "tensorflow_gang": ["tensorflow", "keras", "tests.mlflow_hooks.gang_runs"],
 }
 _imported: list[str] = []
 

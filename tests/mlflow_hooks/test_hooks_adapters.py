@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.hook_jobs import RunJob
+from tests.mlflow_hooks.hook_jobs import RunJob
 
 pytestmark = [pytest.mark.adapter, pytest.mark.slow]
 # Other numbers of threads give other rounding errors.

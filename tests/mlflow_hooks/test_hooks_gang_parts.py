@@ -15,7 +15,7 @@ from mlflow_hooks import BadEnvironmentError, GangError, MigrationExit, checkpoi
 from mlflow_hooks.data_parallel import on_grid
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.settings import read_settings
-from tests.hooks.hook_jobs import JOBS, job_environment
+from tests.mlflow_hooks.hook_jobs import JOBS, job_environment
 
 FULL = {"SPECON_TRIAL_ID": "s.a", "SPECON_ATTEMPT": "a1", "RANK": "1", "WORLD_SIZE": "3", "SPECON_WORKERS_MAX": "4"}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.gang_runs import GangTrial
+from tests.mlflow_hooks.gang_runs import GangTrial
 
 pytestmark = [
     pytest.mark.pytorch,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.hook_jobs import RunJob
+from tests.mlflow_hooks.hook_jobs import RunJob
 
 pytestmark = [
     pytest.mark.tensorflow,

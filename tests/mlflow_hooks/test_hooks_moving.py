@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.hook_jobs import ROOT, RunJob, StartJob, wait_for
+from tests.mlflow_hooks.hook_jobs import ROOT, RunJob, StartJob, wait_for
 
 EXPECTED = {"total": str(sum(range(30)))}
 

@@ -7,7 +7,7 @@ from mlflow_hooks import contract
 from mlflow_hooks.delivery import open_run
 from mlflow_hooks.state_folder import Identity
 from mlflow_hooks.tracking_server import RestServer
-from tests.hooks.hook_jobs import Server
+from tests.mlflow_hooks.hook_jobs import Server
 
 
 class TwiceHeard(RestServer):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.hook_jobs import RunJob
+from tests.mlflow_hooks.hook_jobs import RunJob
 
 STEPS = 20
 TOTAL = str(sum(range(STEPS)))

@@ -6,7 +6,7 @@ import json
 import pytest
 from mlflow import MlflowClient
 
-from tests.hooks.hook_jobs import RunJob, Server
+from tests.mlflow_hooks.hook_jobs import RunJob, Server
 
 pytestmark = [
     pytest.mark.pytorch,

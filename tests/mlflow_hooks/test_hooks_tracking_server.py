@@ -26,7 +26,7 @@ from mlflow_hooks.tracking_server import (
     TrackingServer,
     tracking_server,
 )
-from tests.hooks.hook_jobs import RunJob, Server
+from tests.mlflow_hooks.hook_jobs import RunJob, Server
 
 VALUES = [0.5, math.nan, math.inf, -math.inf, 1e300]
 Opened = Callable[[], TrackingServer]

@@ -19,7 +19,7 @@ from controllers.search import SearchQueue
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
 from mlflow_hooks import contract
-from tests.controller.clusters_in_memory import MemoryCluster, MemoryWorld, campaign, trial
+from tests.controllers.cluster.clusters_in_memory import MemoryCluster, MemoryWorld, campaign, trial
 
 
 @dataclass

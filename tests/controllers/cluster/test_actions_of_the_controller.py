@@ -11,7 +11,7 @@ from controllers.cluster.instruments import Instruments
 from controllers.core.actions import Migrate, Resize
 from controllers.core.model import Phase, TrialId
 from controllers.core.ports import Outcome, OutcomeKind, refused
-from tests.controller.clusters_in_memory import TWO, MemoryWorld, trial
+from tests.controllers.cluster.clusters_in_memory import TWO, MemoryWorld, trial
 
 A = TrialId("uid.vae.t000")
 RESIZE = Resize(A, 0.5)

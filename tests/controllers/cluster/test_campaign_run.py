@@ -16,9 +16,9 @@ from controllers.record.timeline import EventKind
 from controllers.search import Dimension, NumberRange, SearchSpec
 from hera_specon.records.tracked import policy_of
 from mlflow_hooks import contract
-from tests.controller.clusters_in_memory import TWO, MemoryWorld, gated, trial
-from tests.controller.conftest import Stage
-from tests.search.test_optuna_search import X
+from tests.controllers.cluster.clusters_in_memory import TWO, MemoryWorld, gated, trial
+from tests.controllers.cluster.conftest import Stage
+from tests.controllers.search.test_optuna_search import X
 
 
 def test_a_sweep_gets_a_parent_run_a_timeline_and_a_result(stage: Callable[..., Stage]) -> None:

@@ -12,7 +12,7 @@ from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.instruments import Instruments
 from controllers.core.model import Phase
 from controllers.worlds.argo.meaning.view import Campaign
-from tests.controller.clusters_in_memory import campaign
+from tests.controllers.cluster.clusters_in_memory import campaign
 
 
 @dataclass

@@ -14,7 +14,7 @@ from controllers.cluster.leadership import AlwaysLeading, Leadership
 from controllers.cluster.settings import ControllerSettings
 from controllers.worlds.argo.calls.api import KubeApi
 from controllers.worlds.argo.reading.watch import since_boot
-from tests.controller.test_election import StoredLease
+from tests.controllers.cluster.test_election import StoredLease
 
 QUICK = LeaseTiming(0.6, 0.4, 0.02)
 

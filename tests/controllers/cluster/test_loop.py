@@ -11,7 +11,7 @@ from controllers.cluster.health import Health
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.loop import ControllerLoop
 from controllers.worlds.argo.meaning.view import Campaign
-from tests.controller.clusters_in_memory import MemoryCluster, campaign
+from tests.controllers.cluster.clusters_in_memory import MemoryCluster, campaign
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 from controllers.cluster.campaign_world import BusyNodes, ReportedUsage
 from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, TrialId
 from controllers.core.progress import merge
-from tests.controller.clusters_in_memory import ONE, TWO, MemoryWorld, trial
+from tests.controllers.cluster.clusters_in_memory import ONE, TWO, MemoryWorld, trial
 
 A, B = trial("uid.vae.t000"), trial("uid.vae.t001")
 

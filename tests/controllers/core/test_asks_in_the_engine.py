@@ -7,7 +7,7 @@ from typing import Any
 from controllers.core.actions import Decision
 from controllers.core.engine import Engine
 from controllers.core.model import Ask, Phase, Snapshot, TrialId
-from tests.engine.test_engine import Count, FakeSource, FakeWorld, Kept, Scripted, trial
+from tests.controllers.core.test_engine import Count, FakeSource, FakeWorld, Kept, Scripted, trial
 
 
 @dataclass

@@ -11,7 +11,7 @@ from controllers.core.engine import Engine, Tick
 from controllers.core.model import Category, Direction, Node, NodeName, Phase, Sample, Snapshot, Trial, TrialId
 from controllers.core.ports import DONE, Outcome, OutcomeKind
 from controllers.policies.wrappers.guarded import Guarded
-from tests.quiet_world import QuietWorld
+from tests.controllers.quiet_world import QuietWorld
 
 ONE, TWO = NodeName("one"), NodeName("two")
 

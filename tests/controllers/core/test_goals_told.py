@@ -17,7 +17,7 @@ from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.tracking.tags import trial_tags
 from hera_specon.sweep_state import trial_rows
 from mlflow_hooks import contract
-from tests.quiet_world import QuietWorld
+from tests.controllers.quiet_world import QuietWorld
 
 A = TrialId("a")
 RUNNING = Trial(A, Phase.RUNNING, 1.0, 1.0, 0.0, Direction.MINIMIZE, 10.0, (NodeName("n"),), 1)

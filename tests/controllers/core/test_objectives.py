@@ -14,8 +14,8 @@ from controllers.core.objectives import (
     with_what_they_logged,
 )
 from controllers.core.results import RunResult, TrialResult
-from tests.policies.policy_fakes import trial
-from tests.quiet_world import QuietWorld
+from tests.controllers.policies.policy_fakes import trial
+from tests.controllers.quiet_world import QuietWorld
 
 A, B = TrialId("a"), TrialId("b")
 OTHER_METRICS = frozenset({"train_loss", "epoch"})

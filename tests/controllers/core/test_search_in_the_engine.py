@@ -11,7 +11,7 @@ from controllers.core.engine import Engine
 from controllers.core.errors import SearchError, SearchPending
 from controllers.core.model import Phase, Point, Snapshot, Trial, TrialId
 from controllers.core.ports import DONE, Outcome, OutcomeKind, refused
-from tests.engine.test_engine import FakeSource, FakeWorld, Kept, Scripted, trial
+from tests.controllers.core.test_engine import FakeSource, FakeWorld, Kept, Scripted, trial
 
 POINT: Point = (("lr", 0.01), ("depth", 3), ("bias", True), ("name", "x"))
 PLACE = Place(TrialId("a"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from controllers.core.model import Phase, Progress, Sample, Snapshot, Trial, TrialId
 from controllers.core.progress import merge
 from controllers.core.sight import Sight
-from tests.policies.policy_fakes import trial
+from tests.controllers.policies.policy_fakes import trial
 
 names = st.sampled_from("abcdef")
 shown = st.lists(st.tuples(names, st.sampled_from(list(Phase))), unique_by=lambda one: one[0], max_size=6)

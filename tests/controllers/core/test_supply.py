@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Node, NodeName, Progress, Trial
 from controllers.core.supply import FORGOTTEN_S, MOST_FORGOTTEN_S, Supply, supply_after, with_supply
-from tests.policies.policy_fakes import trial
+from tests.controllers.policies.policy_fakes import trial
 
 NODE = Node(NodeName("n1"), 4.0)
 

@@ -13,7 +13,7 @@ from controllers.core.engine import Engine
 from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, TrialId
 from controllers.core.ports import DONE, Outcome, refused
 from controllers.driving.driver import Driver, RealBeats, VirtualBeats
-from tests.quiet_world import QuietWorld
+from tests.controllers.quiet_world import QuietWorld
 
 A = Trial(TrialId("a"), Phase.RUNNING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0)
 

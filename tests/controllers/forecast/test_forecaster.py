@@ -8,7 +8,7 @@ from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.forecaster import FORECAST_S, Forecaster
 from controllers.policies import Default
-from tests.forecast.sweeps import N2, at_step, ended, seen, trial
+from tests.controllers.forecast.sweeps import N2, at_step, ended, seen, trial
 
 
 def watch(forecaster: Forecaster, now: float, *trials: Trial) -> None:

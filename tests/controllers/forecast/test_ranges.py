@@ -10,7 +10,7 @@ from controllers.core.model import NodeName, Trial, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.policies.registry import parse_policy
-from tests.forecast.sweeps import N2, at_step, ended, seen, trial
+from tests.controllers.forecast.sweeps import N2, at_step, ended, seen, trial
 
 DEFAULT = PolicyTraits()
 

@@ -10,7 +10,7 @@ from controllers.core.forecast import EndRange
 from controllers.core.model import Node, NodeName, Snapshot
 from controllers.forecast.ranges import DRAWS, PolicyTraits, forecast
 from controllers.forecast.supplies import STAYS, Gave, Supplies, drawn_supplies, supplies_after
-from tests.forecast.sweeps import at_step, seen, trial
+from tests.controllers.forecast.sweeps import at_step, seen, trial
 
 NODE = NodeName("n")
 

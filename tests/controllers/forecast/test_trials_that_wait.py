@@ -11,7 +11,7 @@ from controllers.core.ports import ComingTrial
 from controllers.forecast.ranges import PolicyTraits, forecast
 from controllers.policies import Ahead, Default
 from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
-from tests.forecast.sweeps import N1, N2, trial
+from tests.controllers.forecast.sweeps import N1, N2, trial
 
 DEFAULT, AHEAD = PolicyTraits.by(Default()), PolicyTraits.by(Ahead())
 STEPS = 45

@@ -169,7 +169,7 @@ def test_what_the_sweeps_own_command_is_piped_into_is_no_file_of_trials(tmp_path
     )
     (tmp_path / "model.pt").touch()
     shell = f'{sys.executable} -c "{body}" 2>&1 >log.txt | tee tee.txt'
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     ended = subprocess.run(
         ["/bin/sh", "-c", shell],
         cwd=tmp_path,

@@ -1,6 +1,6 @@
 """The tables of docs/reference/policies.md, made of what ``specon policies`` tells.
 
-``python -m tests.policies.policies_page`` writes them again, each below its line ``<!-- table: NAME -->``.
+``python -m tests.controllers.policies.policies_page`` writes them again, each below its line ``<!-- table: NAME -->``.
 """
 
 import re
@@ -11,7 +11,7 @@ from controllers.policies import Guarded
 from controllers.policies.kit.settings import ParameterInfo, parameters_of
 from controllers.policies.registry import describe
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "policies.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "policies.md"
 _MARKED = re.compile(r"<!-- table: (\S+) -->\n(?:\n|\|.*\n)*")
 
 

@@ -10,7 +10,7 @@ from controllers.policies.cbalancer import Profile, balancing, slowdown
 from controllers.policies.kit.asked_moves import AskedMoves
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.paces import StepMemo, StepTime
-from tests.policies.policy_fakes import moves, node, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import moves, node, run, snapshot, trial
 
 MEASURED = StepMemo(StepTime(1.0, 1.0))
 

@@ -8,7 +8,7 @@ import pytest
 from controllers.core.actions import Decision
 from controllers.core.model import Goals, Progress, Snapshot, Trial
 from controllers.policies import DQoES
-from tests.policies.policy_fakes import node, resizes, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, resizes, run, snapshot, trial
 
 
 def training(name: str, now: float, goal: float | None, cpu: float = 1.0, **changes: Any) -> Trial:  # noqa: ANN401

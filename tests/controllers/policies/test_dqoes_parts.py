@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Goals, Trial, TrialId
 from controllers.policies.dqoes import split
-from tests.policies.policy_fakes import trial
+from tests.controllers.policies.policy_fakes import trial
 
 TOLERANCE = 0.1
 cores = st.just(0.0) | st.floats(0.05, 4.0)

@@ -10,7 +10,7 @@ from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
 from controllers.policies.flowcon2 import FlowCon2State, reliefs, weight_per_core
 from controllers.policies.kit.asked_moves import AskedMoves
 from controllers.policies.kit.occupancy import Occupancy
-from tests.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
 
 LOOKS = (0.0, 20.0, 40.0, 60.0)
 NEW, WATCHING, COMPLETING = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED

@@ -20,7 +20,7 @@ from controllers.policies import Ahead
 from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 from controllers.policies.registry import POLICIES
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 EVERY: list[Policy[Any]] = [
     inform(kind(), {TrialId(f"t{number}"): 100.0 for number in range(6)})  # type: ignore[arg-type]  # it is a policy

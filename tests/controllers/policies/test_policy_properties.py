@@ -30,7 +30,7 @@ from controllers.policies.comparison.clairvoyant import Clairvoyant, inform
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.registry import POLICIES
 from controllers.policies.wrappers.wrapper import most_moves, parts
-from tests.policies.policy_fakes import FakeCluster, node
+from tests.controllers.policies.policy_fakes import FakeCluster, node
 
 SPECON = SpeCon(alpha=0.05, interval=30)
 FLOWCON = FlowCon(alpha=0.2, interval=20)

@@ -7,7 +7,7 @@ from controllers.core.model import Phase, Progress, Snapshot, Trial, TrialId
 from controllers.policies import ProCon
 from controllers.policies.kit.paces import StepMemo, StepTime
 from controllers.policies.procon import ProConState, contention
-from tests.policies.policy_fakes import node, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, run, snapshot, trial
 
 
 def waiting(name: str = "new") -> Trial:

@@ -15,7 +15,7 @@ from controllers.policies.registry import (
     parse_policy,
     policy_spec,
 )
-from tests.policies.test_stacked import Scripted
+from tests.controllers.policies.wrappers.test_stacked import Scripted
 
 NAMES = ", ".join(sorted(POLICIES))
 unit = st.floats(0, 1, exclude_min=True, exclude_max=True)

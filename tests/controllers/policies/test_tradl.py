@@ -7,7 +7,7 @@ import pytest
 from controllers.core.actions import Decision
 from controllers.core.model import Direction, Goals, Progress, Trial
 from controllers.policies import Tradl
-from tests.policies.policy_fakes import node, resizes, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, resizes, snapshot, trial
 
 
 def training(name: str, best: float, target: float | None, first: float = 9.0, **changes: Any) -> Trial:  # noqa: ANN401

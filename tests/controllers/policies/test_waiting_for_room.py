@@ -14,8 +14,8 @@ from controllers.core.policy import Policy
 from controllers.core.ports import DONE, Outcome
 from controllers.policies import Edf, Guarded
 from controllers.policies.registry import POLICIES, parse_policy
-from tests.policies.policy_fakes import node, trial
-from tests.quiet_world import QuietWorld
+from tests.controllers.policies.policy_fakes import node, trial
+from tests.controllers.quiet_world import QuietWorld
 
 OTHERS_LEAVE_AT = 95.0
 MOST_WAIT = 30.0

@@ -9,7 +9,7 @@ from controllers.core.errors import SearchError
 from controllers.core.model import Phase, Point, Progress, Snapshot, Trial, TrialId
 from controllers.core.parameters import bound_parameters
 from controllers.search import Condition, Dimension, NumberRange, Options, OptunaSearch, SearchSpec
-from tests.policies.policy_fakes import trial
+from tests.controllers.policies.policy_fakes import trial
 
 X = Dimension(name="x", domain=NumberRange(low=-10, high=10))
 KIND = Dimension(name="kind", domain=Options(options=("a", "b")))

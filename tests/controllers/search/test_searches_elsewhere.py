@@ -15,7 +15,7 @@ from controllers.search import Dimension, NumberRange, OptunaSearch, SearchesEls
 from controllers.search.cost import Bound
 from controllers.search.process import SearchProcess, SearchTooSlowError
 from controllers.search.worker import Studies
-from tests.search.test_optuna_search import KIND, ONLY_A, X, ended, searched
+from tests.controllers.search.test_optuna_search import KIND, ONLY_A, X, ended, searched
 
 SPEC: Final = SearchSpec(sampler="tpe", seed=3, settings={"n_startup_trials": 4}, space=(X, KIND, ONLY_A))
 WIDE: Final = tuple(Dimension(name=f"x{number}", domain=NumberRange(low=0, high=1)) for number in range(32))

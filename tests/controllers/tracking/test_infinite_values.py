@@ -18,9 +18,9 @@ from controllers.tracking.values import as_logged
 from hera_specon.cluster.sweep_state import tracked_sweeps
 from hera_specon.replay.tracked_trials import history, tracked_trials
 from mlflow_hooks import contract
-from tests.mlflow_side.test_mlflow_runs import run, server
+from tests.controllers.tracking.test_mlflow_runs import run, server
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 INFINITIES = [math.inf, -math.inf]
 NAME = TrialId("uid.s.a")
 

@@ -9,7 +9,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.model import TrialId
 from controllers.driving.clock import SweepClock
 from controllers.tracking.mlflow_source import MlflowSource, Scope
-from tests.mlflow_side.test_mlflow_source import BEGAN, experiment, trial
+from tests.controllers.tracking.test_mlflow_source import BEGAN, experiment, trial
 
 
 class Watched:

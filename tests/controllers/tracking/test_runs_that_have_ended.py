@@ -11,7 +11,7 @@ from controllers.core.model import TrialId
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.reading_plan import SOON_S, WATCHED_S, WHOLE_S
 from mlflow_hooks import contract
-from tests.mlflow_side.test_mlflow_source import BEGAN, experiment
+from tests.controllers.tracking.test_mlflow_source import BEGAN, experiment
 
 
 class Sweep:

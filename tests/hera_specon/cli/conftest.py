@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hera_specon.cli import main
-from tests.cli.api_server import Cluster, running, write_kubeconfig
-from tests.cli.submitted_sweep import CLAIM, SWEEP
+from tests.hera_specon.cli.api_server import Cluster, running, write_kubeconfig
+from tests.hera_specon.cli.submitted_sweep import CLAIM, SWEEP
 
 Specon = Callable[..., Result]
 

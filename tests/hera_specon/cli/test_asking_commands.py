@@ -8,9 +8,9 @@ import pytest
 
 from controllers.core.labels import ANNOTATION_ADOPTED, ANNOTATION_ASKED, ANNOTATION_SET_POLICY
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
-from tests.cli.api_server import Cluster
-from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
-from tests.cli.conftest import Specon
+from tests.hera_specon.cli.api_server import Cluster
+from tests.hera_specon.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
+from tests.hera_specon.cli.conftest import Specon
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from hera_specon.cli.main import main
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 
 def test_every_trial_under_every_policy_is_a_line_with_its_hyperparameters(tmp_path: Path) -> None:

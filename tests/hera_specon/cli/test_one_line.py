@@ -24,7 +24,7 @@ from hera_specon.cli.backend import Backend, Workflow
 from hera_specon.trial_values import trial_values
 from hera_specon.workflow_file import load_workflow
 from mlflow_hooks.journal import Point
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 TRAIN = """
 import argparse
@@ -324,7 +324,7 @@ def test_what_makes_no_sense_is_named_and_nothing_starts(
 
 def page_commands() -> list[str]:
     """Return the command lines of the page about sweeps in one line."""
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "sweep-a-script.md"
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "sweep-a-script.md"
     blocks = page.read_text(encoding="utf-8").split("```console\n")[1:]
     return [line for block in blocks for line in block.split("```")[0].splitlines()]
 
@@ -337,7 +337,7 @@ def test_every_command_of_the_page_is_understood(specon: Specon, tmp_path: Path,
 
 
 def test_every_form_of_a_value_on_the_page_is_understood() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "sweep-a-script.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "sweep-a-script.md").read_text(encoding="utf-8")
     forms = re.findall(r"`([a-z]+=[^`{\"]+)`", page.partition("## Write the values")[2].partition("## Run any")[0])
     assert len(forms) > 10
     for form in forms:

@@ -1,7 +1,7 @@
 from controllers.core.labels import ANNOTATION_ADOPTED, GATE_PLACEMENT
-from tests.cli.api_server import Cluster
-from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
-from tests.cli.conftest import Specon
+from tests.hera_specon.cli.api_server import Cluster
+from tests.hera_specon.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
+from tests.hera_specon.cli.conftest import Specon
 
 GATED = f"{PODS}/vae-x1-vae-trial-0-1"
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from controllers.lab.simulation.workload_file import read_workload
 from hera_specon.cli import main
-from tests.lab.simulation.tracked import log_sweep, new_client
+from tests.hera_specon.replay.tracked import log_sweep, new_client
 
 Replay = Callable[..., Result]
 NODES = ("--nodes", "2", "--cpus-per-node", "1", "--seeds", "3")

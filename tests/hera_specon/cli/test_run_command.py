@@ -19,7 +19,7 @@ from controllers.policies.registry import parse_policy, policy_spec
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend, Workflow
 from hera_specon.errors import WorkflowFileError
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 
 @dataclass

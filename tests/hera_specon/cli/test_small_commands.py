@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from hera_specon.cli import main
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 
 def test_help_shows_an_example_to_begin_with() -> None:

@@ -18,10 +18,10 @@ from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, working_folder
 from hera_specon.records.run_folder import own_folder, run_states
 from mlflow_hooks.contract import ENV_TRIAL_ID
-from tests.cli.api_server import Cluster
-from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
-from tests.cli.conftest import Specon
-from tests.report.example_run import write_example_run
+from tests.hera_specon.cli.api_server import Cluster
+from tests.hera_specon.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
+from tests.hera_specon.cli.conftest import Specon
+from tests.hera_specon.report.example_run import write_example_run
 
 MLFLOW = "/api/2.0/mlflow"
 

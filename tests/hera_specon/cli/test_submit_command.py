@@ -7,9 +7,9 @@ import yaml
 
 from controllers.core.expressions import gates
 from controllers.core.labels import ANNOTATION_DEADLINE, ANNOTATION_FIRST_NODES, ANNOTATION_POLICY
-from tests.cli.api_server import Cluster
-from tests.cli.conftest import Specon
-from tests.cli.submitted_sweep import CLAIM, SWEEP, WORKFLOWS, trial, written
+from tests.hera_specon.cli.api_server import Cluster
+from tests.hera_specon.cli.conftest import Specon
+from tests.hera_specon.cli.submitted_sweep import CLAIM, SWEEP, WORKFLOWS, trial, written
 
 pytestmark = pytest.mark.usefixtures("claim")
 

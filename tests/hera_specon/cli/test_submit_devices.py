@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.api_server import Cluster
-from tests.cli.conftest import Specon
-from tests.cli.submitted_sweep import SWEEP, trial, written
+from tests.hera_specon.cli.api_server import Cluster
+from tests.hera_specon.cli.conftest import Specon
+from tests.hera_specon.cli.submitted_sweep import SWEEP, trial, written
 
 pytestmark = pytest.mark.usefixtures("claim")
 NODES = "/api/v1/nodes"

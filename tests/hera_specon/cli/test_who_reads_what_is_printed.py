@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from hera_specon.cli.group import PoliteGroup
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NOISY = """
 import ctypes, subprocess, sys, warnings
 print("by Python")

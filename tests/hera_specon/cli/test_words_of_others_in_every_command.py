@@ -18,10 +18,10 @@ from hera_specon.cli.export import _write
 from hera_specon.display.console import SafeConsole
 from hera_specon.formatting import LONGEST_LINE
 from hera_specon.records.flat import flat_rows
-from tests.cli.api_server import Cluster, running, write_kubeconfig
-from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
-from tests.cli.submitted_sweep import SWEEP
-from tests.report.example_run import write_example_run
+from tests.hera_specon.cli.api_server import Cluster, running, write_kubeconfig
+from tests.hera_specon.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
+from tests.hera_specon.cli.submitted_sweep import SWEEP
+from tests.hera_specon.report.example_run import write_example_run
 
 HOSTILE: Final = (
     "\x1b[2J\x1b]0;owned\x07"  # clears the screen, names the window
@@ -190,7 +190,7 @@ def test_no_command_sends_words_of_others_that_steer_the_terminal(command: str, 
 def test_commands_print_by_what_makes_words_harmless_and_by_nothing_else() -> None:
     """A command that is added cannot forget it."""
     root = Path(main.__module__.replace(".", "/")).parent
-    for file in sorted((Path(__file__).parents[2] / root).glob("*.py")):
+    for file in sorted((Path(__file__).parents[3] / root).glob("*.py")):
         if file.name == "output.py":
             continue
         calls = [node.func for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]

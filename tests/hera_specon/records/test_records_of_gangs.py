@@ -16,7 +16,7 @@ from hera_specon.records.run_folder import load_run
 from hera_specon.report.curves import shares, usage
 from hera_specon.report.gantt import bands, gantt
 from hera_specon.sweep_state import trial_rows, where
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 PAIR = Trial(

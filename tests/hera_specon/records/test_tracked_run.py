@@ -13,7 +13,7 @@ from controllers.tracking.sweep_runs import Steering, open_sweep
 from hera_specon.records.run_folder import RunRecord, combine_records
 from hera_specon.records.tracked import tracked_record
 from hera_specon.report.page import page
-from tests.report.example_run import result, simulated
+from tests.hera_specon.report.example_run import result, simulated
 
 
 @pytest.fixture(scope="module")

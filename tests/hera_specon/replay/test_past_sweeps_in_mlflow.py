@@ -9,7 +9,7 @@ from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep, PastSwe
 from hera_specon.records.history import Stretch
 from hera_specon.replay.past_sweeps import KnownObjective, move_times, stays
 from hera_specon.replay.sources import Where, find_past
-from tests.lab.simulation.tracked import START_MS, STEPS, log_run, log_sweep, new_client
+from tests.hera_specon.replay.tracked import START_MS, STEPS, log_run, log_sweep, new_client
 
 
 @pytest.fixture(scope="module")

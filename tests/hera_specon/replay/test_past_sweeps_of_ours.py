@@ -18,8 +18,8 @@ from hera_specon.replay.past_sweeps import KnownObjective
 from hera_specon.replay.replaying import WhatIf, replay
 from hera_specon.replay.sources import Past, Where, find_past
 from mlflow_hooks import contract
-from tests.lab.simulation.past import EPOCH, NODES, past_sweep, simulated, trials
-from tests.lab.simulation.tracked import new_client
+from tests.controllers.lab.simulation.past_sweeps.past import EPOCH, NODES, past_sweep, simulated, trials
+from tests.hera_specon.replay.tracked import new_client
 
 UID = "past-1-abcd-00"
 SWEEP = f"{UID}.vae"

@@ -1,4 +1,4 @@
-"""A real headless browser for the report page, and its photographs: ``python -m tests.report.browser docs/images``."""
+"""A headless browser for the report page. ``python -m tests.hera_specon.report.browser docs/images`` photographs it."""
 
 import shutil
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from hera_specon.report.page import write_report
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 Scheme = Literal["light", "dark"]
 DESKTOP: Final = (1280, 1000)

@@ -8,7 +8,7 @@ from controllers.record.timeline import EventKind, TimelineEvent
 from hera_specon.records.history import SweepHistory, history
 from hera_specon.report.curves import shares, usage
 from hera_specon.report.gantt import bands
-from tests.report.example_run import simulated
+from tests.hera_specon.report.example_run import simulated
 
 PHASE = EventKind.PHASE
 

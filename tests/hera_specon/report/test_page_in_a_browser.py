@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from hera_specon.report.page import write_report
-from tests.report.browser import DESKTOP, PHONE, PHOTOGRAPHS, NoBrowserError, Scheme, browser, opened, photograph
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.browser import (
+    DESKTOP,
+    PHONE,
+    PHOTOGRAPHS,
+    NoBrowserError,
+    Scheme,
+    browser,
+    opened,
+    photograph,
+)
+from tests.hera_specon.report.example_run import write_example_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 MOST_BYTES = 1_000_000
@@ -78,7 +87,7 @@ def test_the_page_takes_less_than_a_megabyte(report: Path) -> None:
 
 def test_photographs_of_the_page_are_made_at_both_widths(running: Any, report: Path, tmp_path: Path) -> None:  # noqa: ANN401
     photograph(running, report, tmp_path)
-    kept = Path(__file__).parents[2] / "docs" / "images"
+    kept = Path(__file__).parents[3] / "docs" / "images"
     for name in PHOTOGRAPHS:
         assert _width((tmp_path / name).read_bytes()) == _width((kept / name).read_bytes())
 

@@ -13,7 +13,7 @@ from controllers.record.forecasts import ForecastFile, ToldForecast
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 from hera_specon.records.run_folder import BrokenRunError, RunNotFoundError, find_run, load_run
 from hera_specon.report.page import page, write_report
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 
 class Links(HTMLParser):

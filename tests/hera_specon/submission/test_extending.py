@@ -11,7 +11,7 @@ from hera_specon import every, tpe
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.extending import extend_manifest
 from hera_specon.submission.resuming import continue_manifest
-from tests.authoring.built_sweeps import sweep
+from tests.hera_specon.built_sweeps import sweep
 
 
 def manifest(*sweeps: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hera_specon.errors import SubmissionError
 from hera_specon.manifest import trial_templates
 from hera_specon.submission.checks import check_for_cluster
 from hera_specon.submission.working_folders import folder_warnings
-from tests.cli.cluster_objects import Json
+from tests.hera_specon.cli.cluster_objects import Json
 
 
 def built(**settings: Any) -> Json:  # noqa: ANN401 - any setting of a sweep

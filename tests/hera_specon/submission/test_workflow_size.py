@@ -9,7 +9,7 @@ from hera.workflows import Workflow
 from hera_specon import log_uniform, tpe
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.size import MOST_OF_ARGO, MOST_OF_ETCD, check_size, size_of
-from tests.authoring.built_sweeps import sweep
+from tests.hera_specon.built_sweeps import sweep
 
 
 def manifest(**settings: Any) -> dict[str, Any]:  # noqa: ANN401

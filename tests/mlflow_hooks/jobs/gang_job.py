@@ -15,7 +15,7 @@ from mlflow_hooks import gang, trial
 from mlflow_hooks.data_parallel import data_parallel
 from mlflow_hooks.pytorch import torch_state
 from mlflow_hooks.torch_gang import torch_gang
-from tests.hooks.jobs.signals import signal_in
+from tests.mlflow_hooks.jobs.signals import signal_in
 
 STEPS, ROWS, BATCH = int(os.environ.get("JOB_STEPS", "30")), 102, 25  # a batch that no number of workers divides
 EXACT, LAYER = "JOB_EXACT" in os.environ, os.environ.get("JOB_LAYER", "Identity")

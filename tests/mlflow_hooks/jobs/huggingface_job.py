@@ -12,7 +12,7 @@ from transformers import Trainer, TrainingArguments, set_seed
 
 from mlflow_hooks import trial
 from mlflow_hooks.huggingface import TrialCallback
-from tests.hooks.jobs.signals import forgotten, signal_in
+from tests.mlflow_hooks.jobs.signals import forgotten, signal_in
 
 EPOCHS, ROWS, BATCH = 4, 96, 16
 

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from mlflow_hooks import TrialSession, trial
 from mlflow_hooks.lightning import TrialCallback
-from tests.hooks.jobs.signals import forgotten, signal_in
+from tests.mlflow_hooks.jobs.signals import forgotten, signal_in
 
 EPOCHS, ROWS, BATCH = 8, 96, 16
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)

@@ -6,7 +6,7 @@ import sys
 from types import FrameType
 
 from mlflow_hooks import trial
-from tests.hooks.jobs.signals import signal_in
+from tests.mlflow_hooks.jobs.signals import signal_in
 
 
 def handle(_number: int, _frame: FrameType | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 from mlflow_hooks import trial
-from tests.hooks.jobs.signals import signal_in
+from tests.mlflow_hooks.jobs.signals import signal_in
 
 STEPS = 20
 HANDLER = os.environ["JOB_HANDLER"]

@@ -11,7 +11,7 @@ from sklearn.neural_network import MLPRegressor
 
 from mlflow_hooks import trial
 from mlflow_hooks.sklearn import fit_in_steps
-from tests.hooks.jobs.signals import signal_in
+from tests.mlflow_hooks.jobs.signals import signal_in
 
 STEPS = 24
 x = np.random.default_rng(1).random((400, 5))

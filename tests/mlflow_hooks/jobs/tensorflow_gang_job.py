@@ -12,7 +12,7 @@ from mlflow_hooks import trial
 from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.keras import KerasVariables
 from mlflow_hooks.tensorflow_gang import tensorflow_gang
-from tests.hooks.jobs.signals import signal_in
+from tests.mlflow_hooks.jobs.signals import signal_in
 
 STEPS, ROWS, BATCH = int(os.environ.get("JOB_STEPS", "30")), 102, 25
 inputs = np.random.default_rng(1).standard_normal((ROWS, 8), dtype=np.float32)

@@ -7,7 +7,7 @@ import xgboost
 
 from mlflow_hooks import trial
 from mlflow_hooks.xgboost import TrialCallback
-from tests.hooks.jobs.signals import forgotten, signal_in
+from tests.mlflow_hooks.jobs.signals import forgotten, signal_in
 
 ROUNDS = 24
 x = np.random.default_rng(1).random((400, 5))

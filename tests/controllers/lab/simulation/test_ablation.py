@@ -23,7 +23,7 @@ from controllers.lab.simulation.ablation import Without
 from controllers.lab.simulation.evaluation import ExperimentPlan, first_nodes, run_plans, simulate_seed
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import SimulatedRun
-from tests.worlds.simulated.workloads import Idle
+from tests.controllers.worlds.simulated.workloads import Idle
 
 EVERY_KIND = tuple(
     Proposal(action, "why")

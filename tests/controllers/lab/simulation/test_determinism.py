@@ -9,15 +9,15 @@ from pathlib import Path
 
 from controllers.lab.simulation.run import simulate
 from controllers.policies.registry import parse_policy
-from tests.worlds.simulated.workloads import mixed
+from tests.controllers.worlds.simulated.workloads import mixed
 
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[4]
 
 
 def _run_with(hash_seed: str) -> bytes:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(_ROOT)}
     return subprocess.run(
-        [sys.executable, "-m", "tests.lab.simulation.test_determinism"],
+        [sys.executable, "-m", "tests.controllers.lab.simulation.test_determinism"],
         env=environment,
         cwd=_ROOT,
         check=True,

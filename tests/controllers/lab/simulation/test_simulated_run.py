@@ -15,7 +15,7 @@ from controllers.policies.registry import POLICIES, parse_policy
 from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Speedup, Workload, WorkloadError
-from tests.worlds.simulated.workloads import PLACES, EveryHeartbeat, Idle, Scripted, mixed, scenario, trial
+from tests.controllers.worlds.simulated.workloads import PLACES, EveryHeartbeat, Idle, Scripted, mixed, scenario, trial
 
 
 def by_id(run: SimulatedRun) -> dict[str, TrialResult]:

@@ -12,7 +12,7 @@ from controllers.policies import Ahead
 from controllers.policies.ahead.forecast import node_forecast
 from controllers.policies.ahead.policy import AheadState
 from controllers.policies.kit.allocation import allocate
-from tests.policies.policy_fakes import moves, node, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import moves, node, run, snapshot, trial
 
 EVERY = 10.0
 """Seconds between two reports of the trials below."""

@@ -11,7 +11,7 @@ from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.work_left import Estimate
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 GPU = "example.com/gpu"
 WEIGHTS = Weights(1.0, 0.0, 1.0, 5.0)

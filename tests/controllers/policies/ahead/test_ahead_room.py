@@ -14,7 +14,7 @@ from controllers.policies.ahead.room import exchanges, seconds_until_room
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.work_left import Estimate
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 MOVE_COST = 5.0
 NODES = [node("n", 4.0), node("m", 4.0)]

@@ -18,7 +18,7 @@ from controllers.policies.ahead.tally import NodeLine, Tally, size_of
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.work_left import Estimate
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 times = st.sampled_from([0.0, 1.0, 7.5, 100.0, 1e-9, 3e5])
 forecasts = st.builds(NodeForecast, times, times, times, times)

@@ -15,7 +15,7 @@ from controllers.lab.simulation.run import simulate
 from controllers.policies.ahead.watchdog import CALM_S, Watch, WatchScene, Work, keep_watch
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Scenario
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 TWO = (node("n", 1.0), node("m", 1.0))
 

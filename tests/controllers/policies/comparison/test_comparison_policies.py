@@ -19,7 +19,7 @@ from controllers.policies import (
 )
 from controllers.policies.comparison.clairvoyant import inform, uninformed_parts
 from controllers.policies.registry import parse_policy
-from tests.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import moves, node, progress, resizes, run, snapshot, trial
 
 OLD = trial("old", "x", submitted_at=0.0)
 NEW = trial("new", "x", submitted_at=10.0)

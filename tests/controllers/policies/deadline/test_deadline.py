@@ -15,7 +15,7 @@ from controllers.policies import Deadline, Edf
 from controllers.policies.deadline.forecast import Prospect, TrialOutlook, outlook, share_reason
 from controllers.policies.deadline.sharing import together
 from controllers.policies.kit.paces import Pace
-from tests.policies.policy_fakes import moves, node, resizes, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import moves, node, resizes, run, snapshot, trial
 
 NODE = node("n", 4.0)
 EXACT = Deadline(margin=0.0, interval=10, floor=0.1, min_change=0.0, move_cost=20)

@@ -10,7 +10,7 @@ from controllers.core.model import NodeName, Phase, Progress, Snapshot, Trial, T
 from controllers.policies import Ahead, Dragon, GangFifo, Guarded, Stacked, Volcano
 from controllers.policies.dragon.policy import DragonState
 from controllers.policies.kit.capacity import Capacity
-from tests.policies.policy_fakes import node, resizes, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, resizes, run, snapshot, trial
 
 A, B = NodeName("a"), NodeName("b")
 NODES = (node("a", 4.0), node("b", 4.0))

@@ -11,7 +11,7 @@ from controllers.policies import FlowCon
 from controllers.policies.flowcon.measuring import FlowConMemo, FlowConState
 from controllers.policies.flowcon.policy import fair_shares, limits
 from controllers.policies.kit.shares import within_budget
-from tests.policies.policy_fakes import node, progress, resizes, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, progress, resizes, run, snapshot, trial
 
 A, B = TrialId("a"), TrialId("b")
 P, W, C = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED

@@ -24,7 +24,7 @@ from controllers.policies.kais.policy import KaisState
 from controllers.policies.kais.scene import Scene, scene
 from controllers.policies.kais.weights import MOST_BYTES, RANGES, SHIPPED, BadWeightsError, Trained, checksum, read
 from controllers.policies.kit.work_left import estimate_work, measure_sweep
-from tests.policies.policy_fakes import node, progress, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, progress, snapshot, trial
 
 AT = 100.0
 

@@ -1,6 +1,6 @@
 from controllers.core.model import NodeName, Phase, TrialId
 from controllers.policies.kit.asked_moves import AskedMoves, with_destinations
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 ASKED = AskedMoves().with_asked(trial("a", "x"), NodeName("y"))
 

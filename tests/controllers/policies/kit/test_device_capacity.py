@@ -12,7 +12,7 @@ from controllers.core.policy import Policy
 from controllers.policies import Default, Edf, Guarded, LeastUsed, Pinned
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.occupancy import Occupancy
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 GPU, FPGA = "example.com/gpu", "example.com/fpga"
 A, N = TrialId("a"), NodeName("n")

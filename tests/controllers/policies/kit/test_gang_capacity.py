@@ -10,7 +10,7 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import Default, Edf, FlowCon, Guarded, Pinned
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.settings import NoState
-from tests.policies.policy_fakes import node, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, run, snapshot, trial
 
 G, H = TrialId("g"), TrialId("h")
 A, B = NodeName("a"), NodeName("b")

@@ -12,7 +12,7 @@ from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead
 from controllers.policies.kit.lengths import EstimateSource, Known, Lengths
 from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 WIDTHS = (32, 64, 96, 128, 160, 256)
 

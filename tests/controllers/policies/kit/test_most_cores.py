@@ -8,7 +8,7 @@ from controllers.core.model import Snapshot, TrialId
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.most_cores import Most, Use, most_of_each
 from controllers.policies.kit.work_left import SweepMeasurements, estimate_work, measure_sweep
-from tests.policies.policy_fakes import node, progress, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, progress, snapshot, trial
 
 
 def expected(used: float, told: list[float]) -> float:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Progress
 from controllers.policies.kit.paces import MOST_POINTS, Pace, StepMemo, time_steps, update_pace
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 
 def seen(step: int, at: float, cpu_seconds: float | None) -> Progress:

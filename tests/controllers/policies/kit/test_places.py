@@ -9,7 +9,7 @@ from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.occupancy import Occupancy
 from controllers.policies.kit.places import places, still_starting, with_room
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 
 def gated(name: str, cpu: float = 1.0, at: float = 0.0) -> Trial:

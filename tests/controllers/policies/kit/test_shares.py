@@ -1,6 +1,6 @@
 from controllers.core.model import TrialId
 from controllers.policies.kit.shares import SharedNode
-from tests.policies.policy_fakes import trial
+from tests.controllers.policies.policy_fakes import trial
 
 
 def test_a_change_below_a_thousandth_of_a_core_is_none() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from controllers.core.model import Node, NodeName, Progress, Snapshot
 from controllers.policies.kit.measured_trials import JITTER_S, USE_OVER_S
 from controllers.policies.kit.work_left import BELIEVED_S, SweepMeasurements, measure_sweep, most_cores
-from tests.policies.policy_fakes import trial
+from tests.controllers.policies.policy_fakes import trial
 
 CORES = 0.8
 NODE = NodeName("n1")

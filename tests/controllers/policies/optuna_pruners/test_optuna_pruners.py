@@ -12,7 +12,7 @@ from controllers.core.model import Direction, Phase, Progress, Trial
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import OptunaPruner
 from controllers.policies.kit.settings import PolicyParameterError
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")

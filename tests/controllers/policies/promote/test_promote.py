@@ -19,7 +19,7 @@ from controllers.policies.promote.policy import LEVELS, Finish
 from controllers.policies.promote.ranks import PromoteState
 from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, part_made, with_reached
 from controllers.policies.wrappers.stacked import Stacked
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 NODES = (node("w1", 2.0), node("w2", 2.0))
 STEPS = 100

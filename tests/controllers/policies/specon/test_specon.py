@@ -8,7 +8,7 @@ from controllers.core.actions import Decision
 from controllers.core.model import Category, Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import SpeCon
 from controllers.policies.specon.categories import SpeConMemo, SpeConState
-from tests.policies.policy_fakes import moves, node, progress, run, snapshot, trial
+from tests.controllers.policies.policy_fakes import moves, node, progress, run, snapshot, trial
 
 A = TrialId("a")
 DECLINING = (100.0, 50.0, 49.9, 49.85, 49.83)

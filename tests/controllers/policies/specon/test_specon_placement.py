@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from controllers.core.model import Category, Node, NodeName, Phase, Trial, TrialId
 from controllers.policies.specon.placement import ScoredNodes, destination, rebalance
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 P, W, C = Category.PROGRESSING, Category.WATCHING, Category.CONVERGED
 

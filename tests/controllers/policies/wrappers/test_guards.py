@@ -8,8 +8,8 @@ from controllers.core.actions import Decision, Migrate, Place, Proposal, Resize
 from controllers.core.model import Node, NodeName, Phase, Progress, Trial, TrialId
 from controllers.core.policy import PolicyStateError, dump_state, load_state
 from controllers.policies import Guarded
-from tests.policies.policy_fakes import moves, node, resizes, snapshot, trial
-from tests.policies.test_stacked import Scripted, move, resize
+from tests.controllers.policies.policy_fakes import moves, node, resizes, snapshot, trial
+from tests.controllers.policies.wrappers.test_stacked import Scripted, move, resize
 
 A, B = TrialId("a"), TrialId("b")
 NODES = (node("w1", 8.0), node("w2", 8.0))

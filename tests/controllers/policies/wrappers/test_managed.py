@@ -10,7 +10,7 @@ from controllers.core.policy import Policy
 from controllers.policies import Default, Guarded, Managed, Pinned
 from controllers.policies.kit.settings import NoState
 from controllers.policies.wrappers.managed import BY_OWNER
-from tests.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 A, B = TrialId("a"), TrialId("b")
 

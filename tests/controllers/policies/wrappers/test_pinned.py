@@ -11,8 +11,8 @@ from controllers.core.actions import Place, Proposal
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies import Default, Guarded, Pinned, SpeCon
 from controllers.policies.registry import policy_spec
-from tests.policies.policy_fakes import node, snapshot, trial
-from tests.policies.test_stacked import Scripted, move, resize
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
+from tests.controllers.policies.wrappers.test_stacked import Scripted, move, resize
 
 A, B = TrialId("a"), TrialId("b")
 NODES = (node("w1", 4.0), node("w2", 4.0))

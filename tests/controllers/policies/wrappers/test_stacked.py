@@ -5,7 +5,7 @@ from controllers.core.actions import Action, Assessment, Decision, Migrate, Prop
 from controllers.core.model import Category, NodeName, Snapshot, TrialId
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import FlowCon, SpeCon, Stacked
-from tests.policies.policy_fakes import moves, node, resizes, snapshot, trial
+from tests.controllers.policies.policy_fakes import moves, node, resizes, snapshot, trial
 
 A, B = TrialId("a"), TrialId("b")
 

@@ -16,8 +16,8 @@ from controllers.worlds.argo.reading.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld
 from controllers.worlds.argo.writing import pod_changes
 from controllers.worlds.argo.writing.runs import RunOf
-from tests.argo_world.fake_api import FakeApi, Json
-from tests.argo_world.objects import BEGAN, NAMESPACE, WORKFLOW, node, trial, workflow
+from tests.controllers.worlds.argo.fake_api import FakeApi, Json
+from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, WORKFLOW, node, trial, workflow
 
 TIMING = WatchTiming(watch_s=1.0, first_wait_s=0.01, most_wait_s=0.05)
 

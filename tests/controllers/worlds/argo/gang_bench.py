@@ -2,9 +2,9 @@
 
 from controllers.core.actions import Migrate, Place
 from controllers.core.model import NodeName, TrialId
-from tests.argo_world.conftest import Bench
-from tests.argo_world.gang_objects import TRIAL, gang_workflow, name_of, worker
-from tests.argo_world.objects import NAMESPACE, WORKFLOW, Json
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.gang_objects import TRIAL, gang_workflow, name_of, worker
+from tests.controllers.worlds.argo.objects import NAMESPACE, WORKFLOW, Json
 
 G = TrialId(TRIAL)
 N1, N2 = NodeName("n1"), NodeName("n2")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from controllers.core import labels
-from tests.argo_world.objects import UID, WORKFLOW, Json, pod, steps, trial, workflow
+from tests.controllers.worlds.argo.objects import UID, WORKFLOW, Json, pod, steps, trial, workflow
 
 TRIAL = trial("g")
 

@@ -7,10 +7,10 @@ import pytest
 
 from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.argo.reading.workflows import FORGET_AFTER_S, project_workflow
-from tests.argo_world.conftest import Bench
-from tests.argo_world.fake_api import FakeApi
-from tests.argo_world.objects import BEGAN, pod, stamp, steps, workflow
-from tests.argo_world.test_moves import ASK, FORCE, TO_N2
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.fake_api import FakeApi
+from tests.controllers.worlds.argo.objects import BEGAN, pod, stamp, steps, workflow
+from tests.controllers.worlds.argo.test_moves import ASK, FORCE, TO_N2
 
 HOUR = 3600.0
 

@@ -6,10 +6,10 @@ from typing import Any
 from controllers.core import labels
 from controllers.core.actions import Migrate, Place
 from controllers.core.model import NodeName, TrialId
-from tests.argo_world.conftest import Bench
-from tests.argo_world.gang_objects import TRIAL, gang_workflow, name_of, worker
-from tests.argo_world.objects import NAMESPACE, Json, node
-from tests.argo_world.test_runs_of_pods import told
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.gang_objects import TRIAL, gang_workflow, name_of, worker
+from tests.controllers.worlds.argo.objects import NAMESPACE, Json, node
+from tests.controllers.worlds.argo.test_runs_of_pods import told
 
 G = TrialId(TRIAL)
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))

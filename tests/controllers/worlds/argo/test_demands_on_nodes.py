@@ -8,8 +8,8 @@ from controllers.core.actions import Migrate, Place
 from controllers.core.model import NodeName, TrialId
 from controllers.worlds.argo.reading.demands import ANY_NODE, Demands, Taint, demands_of
 from controllers.worlds.argo.reading.pods import project_pod
-from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import Json, node, pod, steps, trial, workflow
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.objects import Json, node, pod, steps, trial, workflow
 
 A, B = (TrialId(trial(name)) for name in "ab")
 N1, N2, N3 = (NodeName(name) for name in ("n1", "n2", "n3"))

@@ -8,8 +8,8 @@ from controllers.core.model import Node, NodeName, TrialId
 from controllers.worlds.argo.reading.nodes import project_node
 from controllers.worlds.argo.reading.pods import project_pod, requests_of
 from controllers.worlds.argo.reading.workflows import project_workflow
-from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import Json, node, pod, steps, template, trial, workflow
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.objects import Json, node, pod, steps, template, trial, workflow
 
 GPU = "nvidia.com/gpu"
 ONE, TWO = Devices.of({GPU: 1}), Devices.of({GPU: 2})

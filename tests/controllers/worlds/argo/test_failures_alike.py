@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from controllers.core.labels import ANNOTATION_TRIES
-from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import BEGAN, NAMESPACE, WORKFLOW, over, pod, stamp, steps, workflow
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, WORKFLOW, over, pod, stamp, steps, workflow
 
 MARK = f"{ANNOTATION_TRIES}sweep-a"
 ARGOEXEC = 'time=2026-11-23T12:55:52.019Z level=INFO msg="sub-process exited" argo=true\nError: exit status 1\n'

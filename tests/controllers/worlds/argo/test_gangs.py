@@ -6,9 +6,9 @@ import pytest
 
 from controllers.core.actions import Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import NodeName, Phase, TrialId
-from tests.argo_world.conftest import Bench, eventually
-from tests.argo_world.fake_api import Call
-from tests.argo_world.gang_bench import (
+from tests.controllers.worlds.argo.conftest import Bench, eventually
+from tests.controllers.worlds.argo.fake_api import Call
+from tests.controllers.worlds.argo.gang_bench import (
     ASK,
     MOVE,
     N2,
@@ -25,8 +25,8 @@ from tests.argo_world.gang_bench import (
     stored,
     to,
 )
-from tests.argo_world.gang_objects import ended, gang_workflow, name_of, worker
-from tests.argo_world.objects import UID, WORKFLOW, Json, node, pod
+from tests.controllers.worlds.argo.gang_objects import ended, gang_workflow, name_of, worker
+from tests.controllers.worlds.argo.objects import UID, WORKFLOW, Json, node, pod
 
 
 def test_the_pods_of_an_attempt_are_one_trial_by_rank(bench: Bench) -> None:

@@ -9,8 +9,8 @@ import pytest
 from controllers.core.actions import Migrate, Resize
 from controllers.core.model import NodeName, Phase, TrialId
 from controllers.worlds.argo.deciding.planner import Timeouts
-from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import BEGAN, NAMESPACE, node, over, pod, stamp, steps, trial, workflow
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, node, over, pod, stamp, steps, trial, workflow
 
 A = TrialId(trial("a"))
 TO_N2 = Migrate(A, (NodeName("n2"),))

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from controllers.worlds.argo.deciding.planner import Timeouts
-from tests.argo_world.conftest import Bench
-from tests.argo_world.gang_bench import (
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.gang_bench import (
     ASK,
     PLACE,
     chosen,
@@ -16,8 +16,8 @@ from tests.argo_world.gang_bench import (
     running,
     stored,
 )
-from tests.argo_world.gang_objects import ended, gang_workflow, name_of, worker
-from tests.argo_world.objects import NAMESPACE, UID, WORKFLOW, Json, node, pod, stamp
+from tests.controllers.worlds.argo.gang_objects import ended, gang_workflow, name_of, worker
+from tests.controllers.worlds.argo.objects import NAMESPACE, UID, WORKFLOW, Json, node, pod, stamp
 
 
 def test_when_a_worker_fails_the_others_are_asked_then_killed_then_removed(bench: Bench) -> None:

@@ -10,8 +10,8 @@ import pytest
 from controllers.core.actions import Resize
 from controllers.core.model import TrialId
 from controllers.core.ports import OutcomeKind
-from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import BEGAN, NAMESPACE, node, pod, stamp, trial
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, node, pod, stamp, trial
 
 A = TrialId(trial("a"))
 

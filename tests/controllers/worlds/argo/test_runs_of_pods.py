@@ -9,8 +9,8 @@ from controllers.core import labels
 from controllers.core.actions import Place
 from controllers.core.model import TrialId
 from mlflow_hooks import contract
-from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import Json, over, pod, steps, trial, workflow
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.objects import Json, over, pod, steps, trial, workflow
 
 TOLD_BY = f"metadata.annotations['{labels.ANNOTATION_RUN}']"
 

@@ -12,8 +12,8 @@ from controllers.worlds.argo import world
 from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.argo.meaning import looks
 from controllers.worlds.argo.meaning.view import rest_s
-from tests.argo_world.conftest import Bench, eventually
-from tests.argo_world.objects import BEGAN, UID, node, over, pod, stamp, steps, template, trial, workflow
+from tests.controllers.worlds.argo.conftest import Bench, eventually
+from tests.controllers.worlds.argo.objects import BEGAN, UID, node, over, pod, stamp, steps, template, trial, workflow
 
 A = TrialId(trial("a"))
 

@@ -19,7 +19,7 @@ from controllers.worlds.local.stand_ins import stood_in
 from controllers.worlds.local.workflow import PlannedTrial, PodStep, UnsupportedWorkflowError, WorkflowError
 from controllers.worlds.local.workflow.steps import Mount
 from controllers.worlds.local.world import LocalWorld
-from tests.local_workflow.workflow_manifests import Manifest, call, program, steps
+from tests.controllers.worlds.local.workflow.workflow_manifests import Manifest, call, program, steps
 
 if TYPE_CHECKING:
     from controllers.worlds.local.attempts import Attempts

@@ -20,7 +20,7 @@ from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
 from controllers.worlds.simulated.world import SimulatedWorld
-from tests.worlds.simulated.workloads import scenario, trial
+from tests.controllers.worlds.simulated.workloads import scenario, trial
 
 A = TrialId("a")
 N1, N2 = NodeName("n1"), NodeName("n2")

@@ -10,7 +10,7 @@ from controllers.policies import Default
 from controllers.worlds.simulated.default_scheduler import nodes_to_find
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Image
-from tests.worlds.simulated.workloads import scenario, trial
+from tests.controllers.worlds.simulated.workloads import scenario, trial
 
 
 @pytest.mark.parametrize(

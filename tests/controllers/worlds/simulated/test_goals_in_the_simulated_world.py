@@ -7,7 +7,7 @@ from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Deadline, Default, DQoES, Edf, Tradl
 from controllers.record.timeline import EventKind
 from controllers.worlds.simulated.workload import CurvePoint
-from tests.worlds.simulated.workloads import scenario, trial
+from tests.controllers.worlds.simulated.workloads import scenario, trial
 
 URGENT = trial("urgent", 100.0, cpu=0.2, goals=AskedGoals(deadline_s=150.0))
 CALM = trial("calm", 100.0, cpu=0.2, goals=AskedGoals(deadline_s=400.0))

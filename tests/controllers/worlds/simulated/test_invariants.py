@@ -11,7 +11,7 @@ from controllers.core.actions import ACTION_KINDS, Action, Migrate, Resize
 from controllers.core.model import NodeName, Phase, Trial
 from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.world import SimulatedWorld
-from tests.worlds.simulated.workloads import mixed
+from tests.controllers.worlds.simulated.workloads import mixed
 
 SLACK = 1e-6
 CHEAP = Costs(

@@ -10,7 +10,7 @@ from controllers.policies import Default
 from controllers.worlds.simulated.node_run import fair_cores
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, Workload, WorkloadError
-from tests.worlds.simulated.workloads import trial
+from tests.controllers.worlds.simulated.workloads import trial
 
 SLACK = 1e-6
 amounts = st.floats(0.002, 64.0)

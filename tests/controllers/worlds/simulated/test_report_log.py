@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controllers.core.model import Direction
 from controllers.worlds.simulated.report_log import CpuUse, ReportLog
 from controllers.worlds.simulated.workload import CurvePoint, TrialSpec
-from tests.worlds.simulated.workloads import trial
+from tests.controllers.worlds.simulated.workloads import trial
 
 
 def test_a_report_is_logged_when_its_work_is_done() -> None:

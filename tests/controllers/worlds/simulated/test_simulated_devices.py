@@ -12,7 +12,7 @@ from controllers.policies import Default
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload, WorkloadError
 from controllers.worlds.simulated.world import SimulatedWorld
-from tests.worlds.simulated.workloads import trial
+from tests.controllers.worlds.simulated.workloads import trial
 
 GPU = "example.com/gpu"
 A, B = TrialId("a"), TrialId("b")

@@ -21,7 +21,7 @@ from controllers.worlds.simulated.workload import (
     WorkloadError,
 )
 from controllers.worlds.simulated.world import SimulatedWorld
-from tests.worlds.simulated.workloads import trial
+from tests.controllers.worlds.simulated.workloads import trial
 
 A, B, G, H = NodeName("a"), NodeName("b"), TrialId("g"), TrialId("h")
 SLOW = Network(node=100 * MIB, zone=10 * MIB, across=1 * MIB, call_s=0.0)

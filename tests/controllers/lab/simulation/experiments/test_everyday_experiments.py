@@ -98,7 +98,7 @@ def test_trials_can_use_as_many_cores_as_told() -> None:
 
 
 def test_the_demo_has_the_shape_of_the_demo() -> None:
-    written = (Path(__file__).parents[3] / "workflows" / "demo.yaml").read_text(encoding="utf-8")
+    written = (Path(__file__).parents[5] / "workflows" / "demo.yaml").read_text(encoding="utf-8")
     drawn = workload("A11")
     assert [f"{trial.submitted_at:.0f}s" for trial in drawn.trials] == re.findall(r"delay: (\d+s)", written)
     assert set(re.findall(r"steps: '(\d+)'", written)) <= {str(steps) for steps in everyday.DEMO_STEPS}

@@ -13,7 +13,7 @@ from controllers.record.measures import utilisation
 from controllers.record.timeline import EventKind, TimelineEvent
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import Workload
-from tests.worlds.simulated.workloads import nodes, trial
+from tests.controllers.worlds.simulated.workloads import nodes, trial
 
 
 def run(policy: str) -> SimulatedRun:

@@ -10,7 +10,7 @@ from controllers.lab.simulation.past_sweeps.forecast import Interval, forecast, 
 from controllers.lab.simulation.past_sweeps.recording import Recording, TargetCluster, record
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs
-from tests.lab.simulation.past import NODES, past_sweep, trials
+from tests.controllers.lab.simulation.past_sweeps.past import NODES, past_sweep, trials
 
 
 @pytest.fixture(scope="module")

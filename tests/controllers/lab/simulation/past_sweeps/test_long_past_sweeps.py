@@ -13,7 +13,7 @@ from controllers.policies.registry import parse_policy
 from hera_specon.replay import replaying
 from hera_specon.replay.replaying import WhatIf, replay
 from hera_specon.replay.sources import Past
-from tests.lab.simulation.past import EPOCH, NODES
+from tests.controllers.lab.simulation.past_sweeps.past import EPOCH, NODES
 
 YEARS_S = 1e8
 """Three years."""

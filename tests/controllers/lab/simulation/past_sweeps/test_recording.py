@@ -12,7 +12,7 @@ from controllers.lab.simulation.run import simulate
 from controllers.policies import Default, GangFifo
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeSpec
-from tests.lab.simulation.past import COSTS, NODES, START_CPU_S, past_sweep, trials
+from tests.controllers.lab.simulation.past_sweeps.past import COSTS, NODES, START_CPU_S, past_sweep, trials
 
 
 def completions(recording: Recording) -> dict[str, float]:

@@ -11,7 +11,7 @@ from controllers.lab.simulation.run import simulate
 from controllers.policies import Default
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import Workload
-from tests.lab.simulation.past import EPOCH, NODES, past_sweep, trials
+from tests.controllers.lab.simulation.past_sweeps.past import EPOCH, NODES, past_sweep, trials
 
 STEP_CPU_S = 0.05
 

@@ -21,8 +21,8 @@ from controllers.worlds.argo.calls.api import (
     UnavailableError,
     _list_metadata,
 )
-from tests.argo_world.fake_api import FakeApi
-from tests.argo_world.objects import node
+from tests.controllers.worlds.argo.fake_api import FakeApi
+from tests.controllers.worlds.argo.objects import node
 
 
 @pytest.mark.parametrize(

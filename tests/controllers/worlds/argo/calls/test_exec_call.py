@@ -18,7 +18,7 @@ from controllers.worlds.argo.calls.api import KubeApi, NotAllowedNowError, Rejec
 from controllers.worlds.argo.calls.exec_call import run_command
 from controllers.worlds.argo.reading.pods import project_pod
 from controllers.worlds.argo.writing.pod_changes import ask_to_leave, kill
-from tests.argo_world.objects import Json, pod
+from tests.controllers.worlds.argo.objects import Json, pod
 
 PATH = "/api/v1/namespaces/sweeps/pods/sweep-x-a-0/exec"
 _MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"

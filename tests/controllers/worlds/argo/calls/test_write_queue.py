@@ -7,7 +7,7 @@ import pytest
 
 from controllers.worlds.argo.calls.api import ApiError
 from controllers.worlds.argo.calls.write_queue import WriteQueue
-from tests.argo_world.conftest import eventually
+from tests.controllers.worlds.argo.conftest import eventually
 
 
 class Jam:

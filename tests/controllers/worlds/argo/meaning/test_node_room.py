@@ -6,8 +6,8 @@ from controllers.core.model import NodeName
 from controllers.worlds.argo.meaning.room import NodeRequests, NodeRoom
 from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
 from controllers.worlds.argo.reading.pods import OtherPod, PodRecord, Resources, project_pod
-from tests.argo_world.conftest import Bench
-from tests.argo_world.objects import Json, node, pod, stamp
+from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.objects import Json, node, pod, stamp
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 

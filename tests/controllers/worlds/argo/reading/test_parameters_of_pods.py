@@ -6,7 +6,7 @@ from controllers.worlds.argo.reading.definitions import TrialDefinition
 from controllers.worlds.argo.reading.pods import project_pod
 from controllers.worlds.argo.reading.workflows import record_of
 from mlflow_hooks import contract
-from tests.argo_world.objects import Json, pod, steps, template, workflow
+from tests.controllers.worlds.argo.objects import Json, pod, steps, template, workflow
 
 
 def of_pod(params: str) -> TrialDefinition:

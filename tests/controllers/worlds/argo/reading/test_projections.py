@@ -11,7 +11,7 @@ from controllers.worlds.argo.calls.untrusted import quantity
 from controllers.worlds.argo.reading.nodes import project_node
 from controllers.worlds.argo.reading.pods import ResizeState, project_other, project_pod, requests_of
 from controllers.worlds.argo.reading.workflows import WorkflowRecord, project_workflow
-from tests.argo_world.objects import node, pod, steps, template, workflow
+from tests.controllers.worlds.argo.objects import node, pod, steps, template, workflow
 
 Json = dict[str, Any]
 ODD = st.recursive(

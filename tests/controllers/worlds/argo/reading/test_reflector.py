@@ -8,9 +8,9 @@ import pytest
 from controllers.worlds.argo.calls.api import NODES, Json, KubeApi
 from controllers.worlds.argo.calls.untrusted import text
 from controllers.worlds.argo.reading.watch import Collection, Reflector
-from tests.argo_world.conftest import TIMING, eventually
-from tests.argo_world.fake_api import Call, FakeApi
-from tests.argo_world.objects import node
+from tests.controllers.worlds.argo.conftest import TIMING, eventually
+from tests.controllers.worlds.argo.fake_api import Call, FakeApi
+from tests.controllers.worlds.argo.objects import node
 
 
 def name_of(item: Json) -> str | None:

@@ -5,9 +5,9 @@ import pytest
 from controllers.worlds.argo.reading.pods import PodRecord, project_pod
 from controllers.worlds.argo.writing import events as events_module
 from controllers.worlds.argo.writing.events import EventWriter
-from tests.argo_world.conftest import eventually
-from tests.argo_world.fake_api import FakeApi, Json
-from tests.argo_world.objects import pod
+from tests.controllers.worlds.argo.conftest import eventually
+from tests.controllers.worlds.argo.fake_api import FakeApi, Json
+from tests.controllers.worlds.argo.objects import pod
 
 
 def record() -> PodRecord:

@@ -10,8 +10,8 @@ from controllers.core.errors import SpeconError
 from controllers.worlds.argo.calls.api import ApiError, UnavailableError
 from controllers.worlds.argo.meaning.view import Campaign
 from controllers.worlds.argo.writing.state_store import ConfigMapStore
-from tests.argo_world.fake_api import FakeApi, Json
-from tests.argo_world.objects import BEGAN, NAMESPACE, UID, WORKFLOW
+from tests.controllers.worlds.argo.fake_api import FakeApi, Json
+from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, UID, WORKFLOW
 
 
 class Time:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from controllers.worlds.local.processes import Exit, Launcher, ProcessSpec, proctree
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[5]
 Spec = Callable[..., ProcessSpec]
 WaitExits = Callable[[int], list[Exit]]
 DAEMON = "(trap '' TERM; setsid sleep 1000 &) ; echo ready; exec sleep 2000"

@@ -12,7 +12,7 @@ import pytest
 
 from controllers.worlds.local.processes import LaunchError, proctree, start_tethered
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[5]
 TREE = "trap '' TERM; sleep 1000 & (setsid sleep 1000 &); echo ready; while :; do sleep 1; done"
 CONTROLLER = """
 import json, os, sys, time

@@ -51,5 +51,5 @@ print([exit.code for exit in trees.reap()])
 def test_a_program_that_saves_and_leaves_while_others_are_looked_at_is_heard() -> None:
     # Whatever else is a child of the process that looks is killed, so it is none of the tests'.
     command = [sys.executable, "-c", ENDS_AFTER_A_LOOK]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=Path(__file__).parents[5], capture_output=True, text=True, check=False)
     assert done.stdout == "[75]\n", done.stderr

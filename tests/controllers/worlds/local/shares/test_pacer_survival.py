@@ -11,7 +11,7 @@ import pytest
 
 from controllers.worlds.local.shares.pacer import Pacer
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[5]
 CONTROLLER = """
 import subprocess, time
 from controllers.worlds.local.shares import choose_shares

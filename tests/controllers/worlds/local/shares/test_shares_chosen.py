@@ -13,7 +13,7 @@ from controllers.worlds.local.shares.cgroup_files import Mounts
 
 NOTHING = Mounts(mounts="", own="0::/\n")
 NOBODY = "65534"
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[5]
 AS_NOBODY = """
 import subprocess, time
 from controllers.worlds.local.shares import choose_shares

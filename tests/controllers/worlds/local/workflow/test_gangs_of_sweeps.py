@@ -8,7 +8,7 @@ from hera.workflows import Workflow
 from controllers.worlds.local.workflow import UnsupportedWorkflowError, read_workflow
 from hera_specon import Sweep, choice, minimize
 from mlflow_hooks import contract
-from tests.local_workflow.workflow_manifests import BAD, GOOD, Run
+from tests.controllers.worlds.local.workflow.workflow_manifests import BAD, GOOD, Run
 
 
 def manifest(**settings: Any) -> dict[str, Any]:  # noqa: ANN401 - as Sweep takes them

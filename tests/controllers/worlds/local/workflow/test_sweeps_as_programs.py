@@ -6,7 +6,7 @@ from pydantic import TypeAdapter
 from controllers.worlds.local.workflow import PodStep, read_workflow
 from controllers.worlds.local.workflow.steps import Mount
 from hera_specon import Sweep, choice, every, log_uniform, minimize
-from tests.local_workflow.workflow_manifests import Run
+from tests.controllers.worlds.local.workflow.workflow_manifests import Run
 
 SPACE = {"lr": log_uniform(1e-5, 1e-1), "units": choice(8, 16)}
 

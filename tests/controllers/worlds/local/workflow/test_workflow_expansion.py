@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.worlds.local.workflow import Delay, PodStep, Program, StepOutcome, StepStatus
-from tests.local_workflow.workflow_manifests import BAD, GOOD, Manifest, Run, call, dag, names, pod, program, steps
+from tests.controllers.worlds.local.workflow.workflow_manifests import (
+    BAD,
+    GOOD,
+    Manifest,
+    Run,
+    call,
+    dag,
+    names,
+    pod,
+    program,
+    steps,
+)
 
 JOB = pod("job")
 

@@ -8,7 +8,15 @@ from controllers.core.expressions import SWEEP_UID, gates, main_container
 from controllers.core.labels import GATE_PLACEMENT, PARAMETER_CONTINUE
 from controllers.worlds.local.workflow import UnsupportedWorkflowError, WorkflowError, read_workflow
 from controllers.worlds.local.workflow.fields import IGNORED
-from tests.local_workflow.workflow_manifests import Manifest, call, dag, pod, program, steps, workflow
+from tests.controllers.worlds.local.workflow.workflow_manifests import (
+    Manifest,
+    call,
+    dag,
+    pod,
+    program,
+    steps,
+    workflow,
+)
 
 STATE = [{"name": "SPECON_STATE_ROOT", "value": "/state/specon"}]
 
