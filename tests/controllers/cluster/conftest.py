@@ -15,6 +15,7 @@ from mlflow.tracking import MlflowClient
 from controllers.cluster.campaign_run import CampaignRun, SharedServices
 from controllers.cluster.instruments import Instruments
 from controllers.core.model import Phase, TrialId
+from controllers.record.timeline import EventKind
 from controllers.search import SearchQueue
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
@@ -119,6 +120,9 @@ class Stage:
         pieces = sorted(item.path for item in self.client.list_artifacts(parent.info.run_id, "timeline"))
         lines = [line for piece in pieces for line in self.artifact(piece).splitlines()]
         return [json.loads(line) for line in lines]
+
+    def is_told(self, kind: EventKind) -> bool:
+        return any(event["kind"] == kind.value for event in self.timeline())
 
     def artifact(self, path: str) -> str:
         """Return the text of an artifact of the parent run."""

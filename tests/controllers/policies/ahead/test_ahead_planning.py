@@ -92,13 +92,15 @@ def place_of(
 
     Each trial is the work that it has left, in core seconds, and the most cores that it can use. It asks for one.
     """
-    there = {trial(f"{on}{n}", on): one for on, those in running.items() for n, one in enumerate(those)}
+    there = [(trial(f"{on}{n}", on), one) for on, those in running.items() for n, one in enumerate(those)]
     asks = trial("t", phase=Phase.PENDING, gated=True, attempt=0)
     estimates = {
         one.id: Estimate(one, work, most, 0.1, EstimateSource.OWN, most)
-        for one, (work, most) in [*there.items(), (asks, waits)]
+        for one, (work, most) in [*there, (asks, waits)]
     }
-    seen = snapshot(0.0, [*there, asks], [node(name, cores) for name, cores in nodes.items()])
+    seen = snapshot(
+        0.0, [one.trial for one in estimates.values()], [node(name, cores) for name, cores in nodes.items()]
+    )
     found = [proposal.action for proposal in WorkPlan(seen, estimates, {}, weights).places()]
     return [str(place.node) for place in found if isinstance(place, Place)]
 
