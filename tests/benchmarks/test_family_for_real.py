@@ -13,7 +13,7 @@ from controllers.policies.registry import parse_policy
 from controllers.worlds.local.jobs import JobLedger, LocalJob, save_ledger
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon.workflow_file import load_workflow
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 
 EACH = pytest.mark.parametrize("comparison", COMPARISONS.values(), ids=list(COMPARISONS))
 GOALS: dict[str, Callable[[AskedGoals], float | None]] = {

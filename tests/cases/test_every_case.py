@@ -26,8 +26,8 @@ ODD_FOLDERS: Final = (
 OBJECTIVES: Final = f"{HERE}/test_objectives_of_a_sweep.py"
 SIDE_BY_SIDE: Final = f"{HERE}/test_scripts_side_by_side.py"
 LAUNCHERS: Final = f"{HERE}/test_launchers_and_signals.py"
-FRESH: Final = "tests/local_processes/test_fresh_interpreter.py"
-BOUNDS: Final = "tests/authoring/test_bounds_and_limits.py"
+FRESH: Final = "tests/controllers/worlds/local/processes/test_fresh_interpreter.py"
+BOUNDS: Final = "tests/hera_specon/test_bounds_and_limits.py"
 
 CASES: Final[dict[str, tuple[str, ...]]] = {
     "a script logs its arguments as parameters, of other types than specon gives them": (PLAIN,),
@@ -58,7 +58,7 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "the best value so far is a plain variable, and the program is interrupted": (
         INTERRUPTED,
-        "tests/hooks/test_hooks_values.py::test_values_come_back_with_the_step_that_they_belong_to",
+        "tests/mlflow_hooks/test_hooks_values.py::test_values_come_back_with_the_step_that_they_belong_to",
     ),
     "the file of an interrupted sweep is changed before the same command": (
         INTERRUPTED,
@@ -68,7 +68,7 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
         ),
     ),
     "trials wait and use hardly any CPU, and their end is foreseen": (
-        "tests/forecast/test_trials_that_wait.py::test_trials_that_sleep_end_when_their_steps_are_through",
+        "tests/controllers/forecast/test_trials_that_wait.py::test_trials_that_sleep_end_when_their_steps_are_through",
     ),
     "a script exits with 75 by itself": (
         f"{SIDE_BY_SIDE}::test_a_script_that_exits_with_75_by_itself_fails_after_a_few_attempts_and_is_told",

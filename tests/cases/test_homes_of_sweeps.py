@@ -9,11 +9,11 @@ from mlflow.tracking import MlflowClient
 
 from controllers.tracking.homes import home_of
 from controllers.tracking.sweep_runs import Steering, open_sweep
-from tests.argo_world.conftest import fake  # noqa: F401 - a fixture
-from tests.argo_world.fake_api import FakeApi
-from tests.argo_world.objects import NAMESPACE
-from tests.controller.clusters_in_memory import gated
-from tests.controller.conftest import Stage, stage  # noqa: F401 - a fixture
+from tests.controllers.cluster.clusters_in_memory import gated
+from tests.controllers.cluster.conftest import Stage, stage  # noqa: F401 - a fixture
+from tests.controllers.worlds.argo.conftest import fake  # noqa: F401 - a fixture
+from tests.controllers.worlds.argo.fake_api import FakeApi
+from tests.controllers.worlds.argo.objects import NAMESPACE
 from tests.hostile_tenants.test_forged_objects import campaigns, continuing, named
 
 

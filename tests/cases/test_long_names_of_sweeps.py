@@ -13,7 +13,7 @@ from hera_specon import Sweep, SweepError, choice, minimize
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.checks import check_for_cluster
 from hera_specon.submission.resuming import continue_manifest, ended_early
-from tests.cli.cluster_objects import Json
+from tests.hera_specon.cli.cluster_objects import Json
 
 _KUBERNETES_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LONGEST = 55

@@ -14,8 +14,19 @@ from controllers.worlds.argo.deciding.commands import LeaveRequest
 from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.local.workflow.steps import RetryRule
 from hera_specon.trial_template import LIMIT, trial_retries
-from tests.argo_world.conftest import Bench, Pods, bench, fake, pods  # noqa: F401 - fixtures
-from tests.argo_world.objects import BEGAN, NAMESPACE, WORKFLOW, over, pod, stamp, steps, template, trial, workflow
+from tests.controllers.worlds.argo.conftest import Bench, Pods, bench, fake, pods  # noqa: F401 - fixtures
+from tests.controllers.worlds.argo.objects import (
+    BEGAN,
+    NAMESPACE,
+    WORKFLOW,
+    over,
+    pod,
+    stamp,
+    steps,
+    template,
+    trial,
+    workflow,
+)
 
 A = TrialId(trial("a"))
 TO_N2 = Migrate(A, (NodeName("n2"),))

@@ -26,13 +26,13 @@ from controllers.core.model import Ask, TrialId
 from controllers.worlds.argo.reading.workflows import project_workflow, record_of
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.edits import Overrides, edit_manifest
-from tests.argo_world.conftest import Bench, bench, fake, pods  # noqa: F401 - fixtures
-from tests.argo_world.objects import pod, steps, template, trial
-from tests.argo_world.objects import workflow as steered
-from tests.cli.api_server import Cluster, running
-from tests.cli.cluster_objects import WORKFLOWS, listed, workflow
-from tests.cli.conftest import Specon, specon_there  # noqa: F401 - a fixture
-from tests.controller.clusters_in_memory import campaign
+from tests.controllers.cluster.clusters_in_memory import campaign
+from tests.controllers.worlds.argo.conftest import Bench, bench, fake, pods  # noqa: F401 - fixtures
+from tests.controllers.worlds.argo.objects import pod, steps, template, trial
+from tests.controllers.worlds.argo.objects import workflow as steered
+from tests.hera_specon.cli.api_server import Cluster, running
+from tests.hera_specon.cli.cluster_objects import WORKFLOWS, listed, workflow
+from tests.hera_specon.cli.conftest import Specon, specon_there  # noqa: F401 - a fixture
 
 MANY = 2000
 

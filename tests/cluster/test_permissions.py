@@ -38,8 +38,8 @@ from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from tests.cluster.any_cluster import AnyCluster
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Behaviour
-from tests.controller.kustomize import MANIFESTS, kubectl, of_kind, render
-from tests.controller.permission_table import Permission, documented
+from tests.manifests.kustomize import MANIFESTS, kubectl, of_kind, render
+from tests.manifests.permission_table import Permission, documented
 
 pytestmark = [
     pytest.mark.cluster,

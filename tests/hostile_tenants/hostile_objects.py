@@ -9,8 +9,8 @@ from typing import Final
 
 from controllers.core import labels
 from controllers.core.labels import PARAMETER_CONTINUE
-from tests.argo_world.fake_api import Json
-from tests.argo_world.objects import template
+from tests.controllers.worlds.argo.fake_api import Json
+from tests.controllers.worlds.argo.objects import template
 
 POLICY: Final = "default"
 ABSURD_CPU: Final = "1000000"

@@ -25,9 +25,9 @@ from controllers.worlds.argo.reading.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld
 from controllers.worlds.argo.writing.runs import RunOf
 from controllers.worlds.argo.writing.state_store import ConfigMapStore
-from tests.argo_world.conftest import Told
-from tests.argo_world.fake_api import Store
-from tests.controller.whole_controller import Ports, whole_controller
+from tests.controllers.cluster.whole_controller import Ports, whole_controller
+from tests.controllers.worlds.argo.conftest import Told
+from tests.controllers.worlds.argo.fake_api import Store
 from tests.interleavings.checks import Checks
 from tests.interleavings.perils import Perils
 from tests.interleavings.steps import Steps

@@ -18,9 +18,9 @@ from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.calls.api import ApiError
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from controllers.worlds.argo.meaning.view import ClusterView
-from tests.argo_world.conftest import TIMING, eventually, fake  # noqa: F401 - a fixture
-from tests.argo_world.fake_api import Call, FakeApi
-from tests.argo_world.objects import node, workflow
+from tests.controllers.worlds.argo.conftest import TIMING, eventually, fake  # noqa: F401 - a fixture
+from tests.controllers.worlds.argo.fake_api import Call, FakeApi
+from tests.controllers.worlds.argo.objects import node, workflow
 
 VICTIM, GREEDY = "victim", "greedy"
 

@@ -10,9 +10,20 @@ from controllers.worlds.argo.meaning.view import ClusterView
 from controllers.worlds.argo.reading.definitions import _warned
 from controllers.worlds.argo.reading.nodes import project_node
 from controllers.worlds.argo.reading.pods import PodRecord, Resources, project_pod
-from tests.argo_world.conftest import TIMING, Bench, bench, fake, pods  # noqa: F401 - fixtures
-from tests.argo_world.fake_api import FakeApi, Json
-from tests.argo_world.objects import BEGAN, NAMESPACE, UID, WORKFLOW, node, pod, stamp, steps, template, workflow
+from tests.controllers.worlds.argo.conftest import TIMING, Bench, bench, fake, pods  # noqa: F401 - fixtures
+from tests.controllers.worlds.argo.fake_api import FakeApi, Json
+from tests.controllers.worlds.argo.objects import (
+    BEGAN,
+    NAMESPACE,
+    UID,
+    WORKFLOW,
+    node,
+    pod,
+    stamp,
+    steps,
+    template,
+    workflow,
+)
 
 
 def forged(**metadata: object) -> Json:

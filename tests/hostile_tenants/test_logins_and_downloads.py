@@ -17,9 +17,9 @@ from controllers.tracking.downloads import ArtifactTooLargeError, artifact_text
 from controllers.tracking.logins import ForeignAddressError, check_address, check_artifacts, login_for
 from controllers.tracking.sweep_runs import ForeignSweepError, Steering, open_sweep
 from hera_specon.cli import main
-from tests.cli.api_server import Cluster, running, write_kubeconfig
-from tests.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
-from tests.report.example_run import write_example_run
+from tests.hera_specon.cli.api_server import Cluster, running, write_kubeconfig
+from tests.hera_specon.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
+from tests.hera_specon.report.example_run import write_example_run
 
 SECRET: Final = "hunter2"  # noqa: S105 - nobody's
 CHUNK: Final = b"x" * 2**16

@@ -6,9 +6,9 @@ import pytest
 
 from controllers.core.actions import Migrate, Stop, Suspend
 from controllers.core.model import NodeName, TrialId
-from tests.argo_world.conftest import Bench, bench, fake, pods  # noqa: F401 - fixtures
-from tests.argo_world.fake_api import Json
-from tests.argo_world.objects import pod, steps, trial, workflow
+from tests.controllers.worlds.argo.conftest import Bench, bench, fake, pods  # noqa: F401 - fixtures
+from tests.controllers.worlds.argo.fake_api import Json
+from tests.controllers.worlds.argo.objects import pod, steps, trial, workflow
 
 A = TrialId(trial("a"))
 

@@ -14,7 +14,7 @@ from controllers.worlds.argo.reading.definitions import _warned
 from controllers.worlds.argo.reading.watch import Collection, _Records
 from controllers.worlds.argo.reading.workflows import record_of
 from controllers.worlds.argo.writing.state_store import _unpacked
-from tests.argo_world.objects import template, workflow
+from tests.controllers.worlds.argo.objects import template, workflow
 
 MIB = 2**20
 MOST_MIB = 128

@@ -16,8 +16,9 @@ from typing import Any, Final
 import pytest
 
 from controllers.tracking.metric_source import find_runs
-from tests.argo_world.fake_api import FakeApi, Store
-from tests.argo_world.objects import NAMESPACE, UID, node, pod, steps, workflow
+from tests.controllers.tracking.test_mlflow_runs import run, server
+from tests.controllers.worlds.argo.fake_api import FakeApi, Store
+from tests.controllers.worlds.argo.objects import NAMESPACE, UID, node, pod, steps, workflow
 from tests.hostile_tenants.hostile_objects import (
     claim,
     continuing,
@@ -31,7 +32,6 @@ from tests.hostile_tenants.hostile_objects import (
     unpacks_to,
 )
 from tests.hostile_tenants.steered import Needed
-from tests.mlflow_side.test_mlflow_runs import run, server
 
 pytestmark = pytest.mark.slow
 

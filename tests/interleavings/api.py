@@ -11,7 +11,7 @@ from kubernetes import client
 from controllers.worlds.argo.calls.api import _KINDS, ApiError, GoneError, Json, KubeApi, UnavailableError
 from controllers.worlds.argo.calls.untrusted import at
 from controllers.worlds.argo.reading.pods import PodRecord
-from tests.argo_world.fake_api import Store, answered, event_of, parts_of
+from tests.controllers.worlds.argo.fake_api import Store, answered, event_of, parts_of
 from tests.interleavings.checks import Checks
 from tests.interleavings.perils import Perils
 from tests.interleavings.training import Training

@@ -26,10 +26,10 @@ from controllers.worlds.argo.world import ArgoWorld
 from controllers.worlds.argo.writing import pod_changes
 from controllers.worlds.argo.writing.runs import RunOf
 from controllers.worlds.argo.writing.state_store import ConfigMapStore
-from tests.argo_world.conftest import Told
-from tests.argo_world.fake_api import Store
-from tests.argo_world.objects import NAMESPACE
-from tests.controller.whole_controller import Ports, whole_controller
+from tests.controllers.cluster.whole_controller import Ports, whole_controller
+from tests.controllers.worlds.argo.conftest import Told
+from tests.controllers.worlds.argo.fake_api import Store
+from tests.controllers.worlds.argo.objects import NAMESPACE
 from tests.interleavings.api import SteppedApi
 from tests.interleavings.checks import CheckedWorld, Checks, Unforeseen
 from tests.interleavings.perils import Perils
@@ -38,7 +38,7 @@ from tests.interleavings.stand_ins import SteppedEvent, SteppedTime, put_in
 from tests.interleavings.steps import Steps
 from tests.interleavings.tracker import Tracker, TrackerClient
 from tests.interleavings.training import Training
-from tests.lab.fault_search.invariants import InvariantError
+from tests.fault_search.invariants import InvariantError
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -109,7 +109,7 @@ class _Run:
         patch.setattr(pod_changes, "execute", self._api.execute)
         patch.setattr("controllers.cluster.campaign_run.parse_policy", lambda _: Restless(seed))
         # What it foresees takes most of the time here, and writes nothing in a way of its own.
-        patch.setattr("controllers.cluster.campaign_run.Forecaster", _Unforeseen)
+        patch.setattr("controllers.driving.drivers.Forecaster", _Unforeseen)
         stepped = SteppedTime(self._steps)
         source = partial(MlflowSource, epoch=stepped.time, clock=stepped.monotonic)
         patch.setattr("controllers.cluster.campaign_run.MlflowSource", source)

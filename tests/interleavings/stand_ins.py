@@ -8,7 +8,7 @@ from typing import Final, Self
 
 import pytest
 
-from tests.argo_world.objects import BEGAN
+from tests.controllers.worlds.argo.objects import BEGAN
 from tests.interleavings.steps import Actor, Steps
 
 _WORLD: Final = "controllers.worlds.argo"

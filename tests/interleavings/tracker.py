@@ -10,7 +10,7 @@ from mlflow.entities import Metric, Run, RunData, RunInfo, RunTag
 from mlflow.exceptions import MlflowException
 
 from mlflow_hooks import contract
-from tests.argo_world.objects import BEGAN
+from tests.controllers.worlds.argo.objects import BEGAN
 from tests.interleavings.checks import Checks
 from tests.interleavings.perils import Perils
 

@@ -11,9 +11,9 @@ from controllers.worlds.argo.calls.untrusted import at
 from controllers.worlds.argo.reading.demands import HOSTNAME
 from controllers.worlds.argo.reading.pods import PodRecord
 from mlflow_hooks import contract
-from tests.argo_world import objects
-from tests.argo_world.fake_api import Json, Store
-from tests.argo_world.objects import NAMESPACE, UID, WORKFLOW
+from tests.controllers.worlds.argo import objects
+from tests.controllers.worlds.argo.fake_api import Json, Store
+from tests.controllers.worlds.argo.objects import NAMESPACE, UID, WORKFLOW
 from tests.interleavings.checks import MARKED_BEFORE_ASKED, Checks
 from tests.interleavings.steps import Steps
 from tests.interleavings.tracker import TrackedRun, Tracker

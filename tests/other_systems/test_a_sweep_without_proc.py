@@ -29,11 +29,11 @@ CASE = Case(
     ),
 )
 PARTS = (
-    "tests/local_processes/test_keeper.py",
-    "tests/local_processes/test_launcher.py",
-    "tests/local_processes/test_nothing_outlives_the_controller.py",
-    "tests/local_processes/test_timeouts.py",
-    "tests/local_shares/test_pacer_survival.py",
+    "tests/controllers/worlds/local/processes/test_keeper.py",
+    "tests/controllers/worlds/local/processes/test_launcher.py",
+    "tests/controllers/worlds/local/processes/test_nothing_outlives_the_controller.py",
+    "tests/controllers/worlds/local/test_timeouts.py",
+    "tests/controllers/worlds/local/shares/test_pacer_survival.py",
 )
 NOT_PROMISED = (
     # Daemons that have left the session of their attempt, and exit codes of attempts that a dead server has left.

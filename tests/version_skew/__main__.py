@@ -12,7 +12,7 @@ from controllers.local_run.run_folder import find_or_make_run
 from controllers.worlds.argo.writing.state_store import _packed
 from controllers.worlds.local.engine_files import StateFile
 from controllers.worlds.local.jobs import JobLedger, save_ledger
-from tests.report.example_run import write_example_run
+from tests.hera_specon.report.example_run import write_example_run
 from tests.version_skew.half_done import STOP_AT, train, write_engine_states
 
 try:  # an earlier version kept it with the engine's files

@@ -14,7 +14,7 @@ from tests.cluster.kubectl import Kubectl
 from tests.cluster.namespaces import namespace
 from tests.cluster.sweeps import descent
 from tests.cluster.sweeps.descent_sweep import CLAIM, JOBS
-from tests.controller.kustomize import MANIFESTS, render
+from tests.manifests.kustomize import MANIFESTS, render
 
 ACCOUNT: Final = "specon-controller"
 _OF_THE_CLUSTER: Final = frozenset({"ClusterRole", "ClusterRoleBinding"})

@@ -1,0 +1,120 @@
+"""Access to an API server: errors by kind, and what is refused before it is asked."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from controllers.core.errors import SpeconError
+from controllers.worlds.argo.calls.api import (
+    NODES,
+    PODS,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    KubeApi,
+    NotFoundError,
+    RejectedError,
+    TooLargeError,
+    TooManyRequestsError,
+    UnavailableError,
+    _list_metadata,
+)
+from tests.controllers.worlds.argo.fake_api import FakeApi
+from tests.controllers.worlds.argo.objects import node
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (403, ForbiddenError),
+        (404, NotFoundError),
+        (409, ConflictError),
+        (410, GoneError),
+        (422, RejectedError),
+        (429, UnavailableError),
+        (500, UnavailableError),
+        (302, UnavailableError),
+    ],
+)
+def test_an_error_has_its_kind_and_the_servers_words(fake: FakeApi, status: int, kind: type[ApiError]) -> None:
+    fake.fault = lambda _: (status, "because")
+    with pytest.raises(kind, match=rf"GET /api/v1/nodes: {status}: because"):
+        fake.client().get(NODES.path())
+
+
+def test_a_server_that_is_not_there_is_unavailable(fake: FakeApi) -> None:
+    api = fake.client()
+    fake.close()
+    with pytest.raises(UnavailableError, match="does not answer"):
+        api.get(NODES.path())
+
+
+def test_a_name_can_not_leave_its_collection() -> None:
+    assert PODS.path("ns", "../../secrets/x") == "/api/v1/namespaces/ns/pods/..%2F..%2Fsecrets%2Fx"
+
+
+def test_a_delete_is_for_the_very_object_only(fake: FakeApi) -> None:
+    uid = fake.store.put("nodes", node("n1"))["metadata"]["uid"]
+    with pytest.raises(ConflictError):
+        fake.client().delete(NODES.path(None, "n1"), "another")
+    fake.client().delete(NODES.path(None, "n1"), uid)
+    assert fake.store.objects["nodes"] == {}
+
+
+def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpeconError, match="--kubeconfig"):
+        KubeApi.load(str(tmp_path / "none"), None)
+
+
+def test_a_server_that_is_asked_for_too_much_is_left_alone_for_longer_and_longer(
+    fake: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("controllers.worlds.argo.calls.api.time", SimpleNamespace(monotonic=lambda: now[0]))
+    fake.store.put("nodes", node("n1"))
+    fake.fault = lambda call: (429, "too many") if call.method == "PATCH" else None
+    api = fake.client()
+    asked = []
+    for _ in range(200):
+        now[0] += 1.0
+        with pytest.raises(TooManyRequestsError):
+            api.patch(NODES.path(None, "n1"), {})
+        asked.append(len(fake.of("PATCH", "nodes")))
+        assert api.get(NODES.path())["items"]  # what is only read has a rest of its own
+    assert asked[-1] < 15
+    fake.fault = lambda _: None
+    now[0] += 31.0
+    api.patch(NODES.path(None, "n1"), {})
+
+
+def test_an_object_that_holds_too_much_is_left_out_of_its_list_by_name(
+    fake: FakeApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("controllers.worlds.argo.calls.api._MOST_PARTS", 200)
+    for name in ("n1", "huge", "n3"):
+        made = node(name)
+        made["metadata"] = {"name": name, "namespace": "tenant"}
+        made["spec"] = {"taints": [{} for _ in range(500)]} if name == "huge" else {}
+        fake.store.put("nodes", made)
+    with pytest.raises(TooLargeError):
+        list(fake.client().pages(NODES.path(), {}, 3))
+    found = [
+        item["metadata"]["name"] for page in fake.client().pages(NODES.path(), {}, 1) for item in page.get("items", ())
+    ]
+    assert found == ["n1", "n3"]
+    assert "tenant/huge" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("content", "token"),
+    [
+        (b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"abc"},"items":[[[', "abc"),
+        (b'{"apiVersion":"x/v1","items":[[[],"kind":"WorkflowList","metadata":{"continue":"abc"}}\n', "abc"),
+        (b'{"items":[{"metadata":{"continue":"forged"}}]}', None),
+        (b"", None),
+    ],
+)
+def test_the_metadata_of_a_list_are_found_where_the_rest_cannot_be_read(content: bytes, token: str | None) -> None:
+    assert _list_metadata(content).get("continue") == token

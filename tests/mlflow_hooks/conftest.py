@@ -1,0 +1,78 @@
+"""Fixtures of the hooks: jobs that train, and servers that take their metrics."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mlflow_hooks.hook_jobs import JOBS, Ended, RunJob, Server, StartJob, job_environment
+
+
+@pytest.fixture(scope="session")
+def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("mlflow"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have ``trial()`` of this very process begin trial ``s.a`` in ``tmp_path``, and give SIGTERM back afterwards."""
+    for name in [name for name in os.environ if name.startswith(("SPECON_", "MLFLOW_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SPECON_STATE_ROOT", str(tmp_path))
+    monkeypatch.setenv("SPECON_TRIAL_ID", "s.a")
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def stopped_server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def state_root(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def start_job(state_root: Path) -> Iterator[StartJob]:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(name: str, trial_id: str, **more: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, str(JOBS / f"{name}_job.py")],
+            env=job_environment(trial_id, state_root, more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def run_job(start_job: StartJob) -> RunJob:
+    def run(name: str, trial_id: str, **more: str) -> Ended:
+        process = start_job(name, trial_id, **more)
+        out, err = process.communicate(timeout=240)
+        words = (line.partition(" ") for line in out.splitlines())
+        return Ended(process.returncode, {key: value for key, _, value in words}, err)
+
+    return run
