@@ -10,22 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controllers.driving import assembly
-<<<<<<<< HEAD:tests/fault_search/test_fault_search_command.py
 from tests.fault_search import __main__ as command
 from tests.fault_search.case import dump_case, load_case
 from tests.fault_search.faulty_run import Violation
 from tests.fault_search.mutants import ActsBeforeSaving
 from tests.fault_search.random_cases import draw_case
 from tests.fault_search.search import Batch, Counterexample
-========
-from controllers.lab.fault_search import search
-from controllers.lab.fault_search.case import dump_case, load_case
-from controllers.lab.fault_search.faulty_run import Violation
-from controllers.lab.fault_search.random_cases import draw_case
-from controllers.lab.fault_search.search import Batch, Counterexample
-from hera_specon.cli import main
-from tests.fault_search.mutants import ActsBeforeSaving
->>>>>>>> mirror:tests/hera_specon/cli/test_fuzz_command.py
 
 
 def _search(*arguments: object) -> Result:
@@ -33,7 +23,7 @@ def _search(*arguments: object) -> Result:
 
 
 def test_its_help_shows_an_example() -> None:
-    assert re.search(r"\n +python -m tests\.lab\.fault_search", _search("--help").stdout)
+    assert re.search(r"\n +python -m tests\.fault_search", _search("--help").stdout)
 
 
 def test_a_search_that_finds_nothing_counts_what_it_ran(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from tests.controllers.cluster.whole_controller import Ports, whole_controller
 from tests.controllers.worlds.argo.conftest import Told
 from tests.controllers.worlds.argo.fake_api import Store
 from tests.controllers.worlds.argo.objects import NAMESPACE
+from tests.fault_search.invariants import InvariantError
 from tests.interleavings.api import SteppedApi
 from tests.interleavings.checks import CheckedWorld, Checks, Unforeseen
 from tests.interleavings.perils import Perils
@@ -38,7 +39,6 @@ from tests.interleavings.stand_ins import SteppedEvent, SteppedTime, put_in
 from tests.interleavings.steps import Steps
 from tests.interleavings.tracker import Tracker, TrackerClient
 from tests.interleavings.training import Training
-from tests.fault_search.invariants import InvariantError
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
