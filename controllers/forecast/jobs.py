@@ -212,7 +212,7 @@ def _made(trial: Trial) -> float | None:
 
 
 def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -> float:
-    """Return in how many seconds a policy will see that no more trials come (``ahead.planning.still_arriving``)."""
+    """Return in how many seconds a policy will see that no more trials come (``arrivals.arriving_until``)."""
     coming = (now + (known_job.job.at or 0.0) for known_job in jobs if known_job.job.node is None)
     newest = sorted({*submitted, *coming})[-16:]
     if len(newest) < 3:  # noqa: PLR2004 - one gap says nothing of how long gaps are

@@ -16,6 +16,8 @@ from controllers.core.actions import Action, Assessment, Decision, Migrate, Plac
 from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
+from controllers.policies.ahead.moving import choose_moves, choose_moves_to_idle_nodes, try_elsewhere
+from controllers.policies.ahead.placing import place_trials
 from controllers.policies.ahead.planning import Weights, WorkPlan
 from controllers.policies.ahead.sharing import Sharing
 from controllers.policies.ahead.watchdog import Watch, WatchScene, Work, keep_watch
@@ -126,7 +128,7 @@ class Ahead(PolicySettings):
         weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
         shown = with_destinations(snapshot, moves.asked)
         plan = WorkPlan(shown, estimates, starting, weights)
-        placing = list(islice(plan.places(), MOST_PLACED))
+        placing = list(islice(place_trials(plan), MOST_PLACED))
         due = snapshot.now >= state.due_at - CLOCK_SLACK
         watch = state.watch
         # Also when a trial has ended: its time counts, and its name is not kept.
@@ -139,11 +141,11 @@ class Ahead(PolicySettings):
         if watch.fallen_back:
             starting = with_places(starting, placing)
             doubting = WorkPlan(shown, doubt(estimates), starting, weights)
-            moving = list(doubting.moves_to_idle_nodes(movable))
+            moving = list(choose_moves_to_idle_nodes(doubting, movable))
             untold = [t for t in movable if moves.arrived.get(t, 0) < MOST_TRIES and _untold(known.trials[t])]
-            moving += doubting.tries_elsewhere(untold, {name: estimate.most for name, estimate in estimates.items()})
+            moving += try_elsewhere(doubting, untold, {name: estimate.most for name, estimate in estimates.items()})
         else:
-            moving = list(plan.moves(movable))
+            moving = list(choose_moves(plan, movable))
         expected = STILL_TO_COME * work_seen(known, estimates, power) if arriving else 0.0
         sharing = self._sharing(snapshot.now, known, estimates, power, plan.earliest_end(expected))
         sharing = replace(sharing, even=watch.fallen_back)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from controllers.core.actions import Place
 from controllers.core.devices import Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.policies.ahead.moving import choose_moves
+from controllers.policies.ahead.placing import place_trials
 from controllers.policies.ahead.planning import CONSIDERED, Weights, WorkPlan
 from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.lengths import EstimateSource
@@ -53,7 +55,7 @@ def test_no_room_stays_empty_while_a_trial_that_fits_there_waits(
     plan = WorkPlan(seen, estimates, {}, Weights(1.0, 0.0, end_weight, 15.0))
     after = Capacity.of(seen)
     placed = set()
-    for proposal in plan.places():
+    for proposal in place_trials(plan):
         assert isinstance(proposal.action, Place)
         assert after.allows(proposal.action)
         after.apply(proposal.action)
@@ -69,7 +71,7 @@ def test_a_device_that_an_attempt_holds_which_has_yet_to_run_is_given_to_nobody_
     )
     estimates = {one.id: Estimate(one, 60.0, 1.0, 0.5, EstimateSource.OTHERS, 1.0) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, WEIGHTS)
-    assert [proposal.action for proposal in plan.places()] == [Place(TrialId("a"), (NodeName("n"),))]
+    assert [proposal.action for proposal in place_trials(plan)] == [Place(TrialId("a"), (NodeName("n"),))]
 
 
 @pytest.mark.parametrize(("most", "moved"), [(2.0, 0), (3.0, 1)])
@@ -79,7 +81,7 @@ def test_a_trial_is_moved_only_from_where_it_keeps_others_from_cores_they_can_us
     work = {long.id: 2000.0, short.id: 500.0, TrialId("there"): 1900.0}
     estimates = {one.id: Estimate(one, work[one.id], most, 0.1, EstimateSource.OWN, most) for one in seen.trials}
     plan = WorkPlan(seen, estimates, {}, WEIGHTS)
-    assert len(list(plan.moves([long.id, short.id]))) == moved
+    assert len(list(choose_moves(plan, [long.id, short.id]))) == moved
 
 
 def place_of(
@@ -101,7 +103,7 @@ def place_of(
     seen = snapshot(
         0.0, [one.trial for one in estimates.values()], [node(name, cores) for name, cores in nodes.items()]
     )
-    found = [proposal.action for proposal in WorkPlan(seen, estimates, {}, weights).places()]
+    found = [proposal.action for proposal in place_trials(WorkPlan(seen, estimates, {}, weights))]
     return [str(place.node) for place in found if isinstance(place, Place)]
 
 
@@ -174,7 +176,7 @@ def steps(sweep: Sweep) -> Iterator[tuple[Snapshot, dict[TrialId, Estimate], Pla
     seen, estimates, weights = sweep
     known = dict(estimates)
     there = {one.id: one for one in seen.trials if one.node is not None}
-    for proposal in WorkPlan(seen, estimates, {}, weights).places():
+    for proposal in place_trials(WorkPlan(seen, estimates, {}, weights)):
         action = proposal.action
         assert isinstance(action, Place)
         waits = estimates[action.trial].trial
@@ -189,7 +191,7 @@ def steps(sweep: Sweep) -> Iterator[tuple[Snapshot, dict[TrialId, Estimate], Pla
 def test_each_of_many_trials_is_placed_as_a_plan_that_is_made_for_it_alone_places_it(seed: int) -> None:
     sweep = drawn_sweep(seed, 20, [0.0, 0.2])
     for seen, estimates, place in steps(sweep):
-        assert [one.action for one in WorkPlan(seen, estimates, {}, sweep[2]).places()] == [place]
+        assert [one.action for one in place_trials(WorkPlan(seen, estimates, {}, sweep[2]))] == [place]
 
 
 @settings(max_examples=40)
@@ -201,6 +203,6 @@ def test_on_few_nodes_no_place_costs_less_than_the_one_that_is_chosen(seed: int)
         costs = {}
         for name in (each.name for each in seen.nodes if room.fits(one.trial, each.name)):
             there = {**estimates, place.trial: replace(one, trial=running_on(one.trial, name))}
-            costs[name] = WorkPlan(seen, there, {}, sweep[2])._tally.cost({})
+            costs[name] = WorkPlan(seen, there, {}, sweep[2]).tally.cost({})
         assert place.node is not None
         assert costs[place.node] == min(costs.values())

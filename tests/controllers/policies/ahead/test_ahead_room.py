@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from controllers.core.actions import Migrate, Place, Proposal
 from controllers.core.model import NodeName, Phase, Trial, TrialId
+from controllers.policies.ahead.moving import choose_moves
+from controllers.policies.ahead.placing import place_trials
 from controllers.policies.ahead.planning import WORTH, Weights, WorkPlan
 from controllers.policies.ahead.room import exchanges, seconds_until_room
 from controllers.policies.kit.capacity import Capacity
@@ -31,7 +33,7 @@ def proposed(trials: Sequence[Trial], seconds: Mapping[str, float]) -> list[Prop
         one.id: Estimate(one, seconds[one.id] * one.cpu, one.cpu, 0.1, EstimateSource.OWN, one.cpu) for one in trials
     }
     plan = WorkPlan(seen, estimates, {}, Weights(1.0, 0.0, 1.0, MOVE_COST))
-    return [*plan.places(), *plan.moves([one.id for one in trials if one.steady])]
+    return [*place_trials(plan), *choose_moves(plan, [one.id for one in trials if one.steady])]
 
 
 def two_on_each(**changes: Phase | tuple[NodeName, ...]) -> list[Trial]:
