@@ -186,7 +186,7 @@ def _lease(request: Read | Create | Replace) -> Deed:
 def _nobody(namespace: str) -> PodRecord:
     """Return the record of a pod that is not there: a call about it is allowed or forbidden all the same."""
     pod = PodRecord.__new__(PodRecord)
-    known = {"namespace": namespace, "name": NOWHERE, "uid": "0", "definition": None, "shares_processes": ""}
+    known = {"namespace": namespace, "name": NOWHERE, "uid": "0", "definition": None, "why_no_signal": None}
     for name, value in known.items():
         object.__setattr__(pod, name, value)
     return pod

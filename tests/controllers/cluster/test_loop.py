@@ -21,8 +21,8 @@ class Recorded:
     told: list[str] = field(default_factory=list)
     leading: bool = True
 
-    def reconcile(self, found: Sequence[Campaign]) -> None:
-        self.told.append(f"reconcile {len(found)}")
+    def reconcile(self, campaigns: Sequence[Campaign]) -> None:
+        self.told.append(f"reconcile {len(campaigns)}")
 
     def step(self) -> None:
         self.told.append("step")

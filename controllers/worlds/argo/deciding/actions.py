@@ -78,8 +78,8 @@ def _why_not_resize(action: Resize, state: TrialState, attempt: Attempt, seen: C
 def _why_it_cannot_leave(state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> str | None:
     if state.phase is not Phase.RUNNING or not attempt.runs:
         return _NOT_RUNNING
-    if attempt.shares_processes:
-        return f"pod {attempt.lead.name} gets no signal: {attempt.shares_processes}"
+    if attempt.why_no_signal:
+        return f"pod {attempt.lead.name} gets no signal: {attempt.why_no_signal}"
     # Argo gates the pod that follows a move only in an adopted workflow: this one would start anywhere.
     return None if seen.adopted else "the workflow is not marked as steered yet"
 

@@ -129,8 +129,8 @@ class Planner:
 
     def _for_leaving(self, state: TrialState, attempt: Attempt, asked: LeaveRequest | None) -> Command | None:
         """Return what brings an attempt that runs to its end: it is asked, then killed, then removed."""
-        if attempt.shares_processes:
-            return _given_up(state, attempt, f"it is not asked to leave: {attempt.shares_processes}")
+        if attempt.why_no_signal:
+            return _given_up(state, attempt, f"it is not asked to leave: {attempt.why_no_signal}")
         if asked is None:
             return AskToLeave(attempt)
         if asked.delivered_at is None:

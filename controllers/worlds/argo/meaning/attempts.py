@@ -130,9 +130,9 @@ class Attempt:
         return all(worker.ends for worker in self.workers)
 
     @property
-    def shares_processes(self) -> str:
-        """Whom else a signal to a trainer would reach, empty where nobody."""
-        return next((worker.shares_processes for worker in self.workers if worker.shares_processes), "")
+    def why_no_signal(self) -> str | None:
+        """Why no signal is sent to its trainers, None where one may be."""
+        return next((worker.why_no_signal for worker in self.workers if worker.why_no_signal), None)
 
     @cached_property
     def share(self) -> Share:

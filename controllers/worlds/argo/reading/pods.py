@@ -113,10 +113,10 @@ class PodRecord:
 
     ``definition`` is None where its author's labels and annotations are amiss: then the pod only takes room. ``ends``
     tells that it was made only to end the step of a trial that was stopped. ``node_id`` is how Argo's record of the
-    workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``shares_processes``
-    says whom else a signal to its trainer would reach, empty where nobody. ``takes_run`` tells that its program is told
-    a run in MLflow by the annotation for that, ``makes_runs`` that the runs that it makes itself are found. ``demands``
-    are its author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
+    workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``why_no_signal``
+    says why none is sent to its trainer, None where one may be. ``takes_run`` tells that its program is told a run in
+    MLflow by the annotation for that, ``makes_runs`` that the runs that it makes itself are found. ``demands`` are its
+    author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
     is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not.
 
     ``rank`` is the worker's in its attempt. ``gang`` tells that this may have others: ``size`` is how many workers it
@@ -145,7 +145,7 @@ class PodRecord:
     marks: Marks
     ends: bool = False
     node_id: str = ""
-    shares_processes: str = ""
+    why_no_signal: str | None = None
     takes_run: bool = False
     makes_runs: bool = False
     demands: Demands = ANY_NODE
@@ -242,7 +242,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         requests=requests_of(pod),
         marks=read_marks(annotations, of_a_gang=worker is not None),
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
-        shares_processes=_shares_processes(pod),
+        why_no_signal=_why_no_signal(pod),
         takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
         makes_runs=any(text(variable, "name") == ENV_RUN_CONTEXT for variable in mappings(main, "env")),
         runs_since=epoch(status, "state", "running", "startedAt"),
@@ -317,13 +317,13 @@ def _command(main: Mapping[str, Any]) -> list[str]:
     return [str(word) for listed in words if isinstance(listed, list) for word in listed]
 
 
-def _shares_processes(pod: Json) -> str:
-    """Return whom a signal to a pod's trainer would reach, too; empty where it has its processes to itself."""
+def _why_no_signal(pod: Json) -> str | None:
+    """Return why a signal to a pod's trainer would reach others, too; None where it has its processes to itself."""
     if at(pod, "spec", "hostPID") is True:
         return "hostPID is set: its processes are those of its node"
     if at(pod, "spec", "shareProcessNamespace") is True:
         return "shareProcessNamespace is set: its processes are those of all its containers"
-    return ""
+    return None
 
 
 def _main_state(status: Mapping[str, Any]) -> MainState:

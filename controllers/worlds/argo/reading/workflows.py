@@ -134,7 +134,7 @@ class WorkflowRecord:
     ``sweep_uid`` begins the ids of its trials: its own uid, or that of the workflow which it continues.
     ``steps`` is by Argo's name of the step; empty where they are not to be read. ``to_come`` are trials that
     have no step yet. ``pod_ids`` is how Argo's record calls the pods that it made; empty where it is not to be read.
-    ``unread`` says of the nodes of Argo's record why they are not to be read, empty where they are.
+    ``unread`` says of the nodes of Argo's record why they are not to be read, None where they are.
     """
 
     uid: str
@@ -149,7 +149,7 @@ class WorkflowRecord:
     steps: Mapping[str, Step] = field(default_factory=dict)
     to_come: tuple[ComingTrial, ...] = ()
     pod_ids: frozenset[str] = frozenset()
-    unread: str = ""
+    unread: str | None = None
 
     def made(self, pod: PodRecord) -> bool:
         """Return whether Argo made ``pod`` for this workflow, as far as can be seen: anybody may name it as its owner.
@@ -382,9 +382,10 @@ def _children(node: Mapping[str, Any]) -> Iterator[str]:
     yield from (child for child in (children if isinstance(children, list) else []) if isinstance(child, str))
 
 
-def _nodes(workflow: Json) -> tuple[dict[str, Mapping[str, Any]], str]:
+def _nodes(workflow: Json) -> tuple[dict[str, Mapping[str, Any]], str | None]:
     """Return the nodes of the status, unpacked where Argo packed them; and why not, where they are not to be read."""
-    plain, unread = at(workflow, "status", "nodes"), ""
+    plain = at(workflow, "status", "nodes")
+    unread: str | None = None
     packed = at(workflow, "status", "compressedNodes")
     if not plain and isinstance(packed, str) and packed:
         try:

@@ -139,8 +139,8 @@ def execute(api: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
         NotAllowedNowError: this controller must not act now.
         UnavailableError: it could not be run, took too long, or failed.
     """
-    if pod.shares_processes:
-        message = f"no signal is sent in pod {pod.namespace}/{pod.name}: {pod.shares_processes}"
+    if pod.why_no_signal:
+        message = f"no signal is sent in pod {pod.namespace}/{pod.name}: {pod.why_no_signal}"
         raise RejectedError(message)
     run_command(api, PODS.path(pod.namespace, pod.name, "exec"), MAIN, command)
 
