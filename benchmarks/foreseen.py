@@ -99,14 +99,7 @@ class _Looks:
 class _Awake(AroundOne):
     """Wakes as often as a world's heartbeat does for real: in virtual time nothing else brings a look at reports."""
 
-    @property
-    def state_type(self) -> type[Any]:
-        return self.policy.state_type
-
-    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
-        return self.policy.initial()
-
-    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
+    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - each policy has its own state
         decision = self.policy.decide(snapshot, state)
         due = snapshot.now + LOOK_S
         return replace(decision, wake_at=due if decision.wake_at is None else min(due, decision.wake_at))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.experiments import markdown
+from benchmarks.experiments.ablation import AblationPlan
 from controllers.core.actions import Action, Migrate, Place, Resize
 from controllers.core.model import TrialId
 from controllers.lab.simulation.bounds import unusable_seconds
@@ -198,7 +199,7 @@ def _ablation_tables(
     """Yield a table for each figure, with a row for each way to leave something out."""
 
     def run(spec: str, without: type[Action] | None = None) -> list[PolicySummary]:
-        plans = [ExperimentPlan(EVERY_EXPERIMENT[name], (BASELINE, spec), without) for name in ABLATED]
+        plans = [AblationPlan(EVERY_EXPERIMENT[name], (BASELINE, spec), without=without) for name in ABLATED]
         return list(run_plans(plans, seeds, done))[1::2]
 
     rows = {

@@ -181,7 +181,6 @@ def _tags(trial: TrackedTrial) -> list[Row]:
     values = {
         contract.TAG_TRIAL_ID: trial.trial_id,
         contract.TAG_SWEEP_ID: trial.trial_id.rpartition(".")[0],
-        contract.TAG_OWNER: uuid.uuid4().hex,
         "mlflow.runName": trial.trial_id.partition(".")[2],
         "mlflow.user": "trainer",
         "mlflow.source.name": "/usr/lib/python3/vae.py",

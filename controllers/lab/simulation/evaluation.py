@@ -10,12 +10,11 @@ from typing import Any
 
 from scipy.special import stdtrit
 
-from controllers.core.actions import Action, Place
+from controllers.core.actions import Place
 from controllers.core.errors import SpeconError
 from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import compare
-from controllers.lab.simulation.ablation import Without
 from controllers.lab.simulation.best_models import BEST_MODELS
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
 from controllers.lab.simulation.experiments.experiment import Setup
@@ -151,13 +150,11 @@ class PolicySummary:
 class ExperimentPlan:
     """An experiment and the policies to run it under, as they were asked for; the first is the baseline.
 
-    ``without`` is a kind of action that no policy takes (``Without``), None where all may do what they want.
     ``measures`` are taken beside those of the experiment.
     """
 
     experiment: Setup
     policies: tuple[str, ...]
-    without: type[Action] | None = None
     measures: tuple[RunMeasure, ...] = ()
 
     def effective(self) -> tuple[Policy[Any], ...]:
@@ -167,11 +164,7 @@ class ExperimentPlan:
             UnknownPolicyError: One is not known.
             PolicyParameterError: A parameter of one is unknown or out of bounds.
         """
-        policies = (self.experiment.parameterised(parse_policy(spec)) for spec in self.policies)
-        left_out = self.without
-        return tuple(
-            policies if left_out is None else (Without(policy=policy, left_out=left_out) for policy in policies)
-        )
+        return tuple(self.experiment.parameterised(parse_policy(spec)) for spec in self.policies)
 
 
 def run_seed(plan: ExperimentPlan, seed: int) -> tuple[RunFigures, ...]:

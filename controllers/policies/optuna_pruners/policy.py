@@ -5,7 +5,7 @@ have ended. Their rules are theirs (``optuna.pruners``); nothing of them is rewr
 a hundred steps, they see a hundred; of one that reports more steps than it told, from one to two hundred.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -14,6 +14,7 @@ from controllers.core.actions import Action, Decision, Proposal, Stop
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.optuna_library import quiet_optuna
 from controllers.policies.kit.settings import PolicyParameterError, PolicySettings
+from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.optuna_pruners.study import PrunedStudy, PrunerState, PrunerView, steps_between_looks
 
 if TYPE_CHECKING:
@@ -173,11 +174,3 @@ def _take_in(
         known |= {name: view.thin(needed) for name, view in known.items() if view.sweep == sweep}
     known |= {trial.id: known[trial.id].with_report(trial) for trial in news}
     return ended
-
-
-def by_sweep(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
-    """Return the trials of each sweep."""
-    grouped: dict[str, list[Trial]] = {}
-    for trial in trials:
-        grouped.setdefault(trial.sweep, []).append(trial)
-    return grouped

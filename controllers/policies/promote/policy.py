@@ -17,9 +17,10 @@ from controllers.core.actions import Action, Assessment, Decision, Place, Propos
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
+from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep, most_cores
 from controllers.policies.promote.idle_cores import IdleCores
-from controllers.policies.promote.ranks import PromoteState, Ranks, by_sweep
+from controllers.policies.promote.ranks import PromoteState, Ranks
 from controllers.policies.promote.rungs import Level
 
 Finish = Literal["all", "best", "fast"]

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from controllers.core.model import Snapshot, Trial, TrialId
+from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.kit.work_left import SweepMeasurements
 from controllers.policies.promote.rungs import KeptLosses, Ladder, Level, Losses, with_reached
 
@@ -131,11 +132,3 @@ class Ranks:
     def _better(self, trial: Trial, rung: int) -> float:
         """Return which part of the trials of its sweep was better at ``rung``."""
         return self._ladders[trial.sweep].rank(trial.id, rung)
-
-
-def by_sweep(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
-    """Return the trials of each sweep: only these can be compared."""
-    grouped: dict[str, list[Trial]] = {}
-    for trial in trials:
-        grouped.setdefault(trial.sweep, []).append(trial)
-    return grouped

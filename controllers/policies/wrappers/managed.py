@@ -18,16 +18,7 @@ class Managed(AroundOne):
     policies from acting too often, not owners.
     """
 
-    @property
-    def state_type(self) -> type[Any]:
-        """Type of the state of the policy within."""
-        return self.policy.state_type
-
-    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
-        """Return the state of the policy within before the first decision."""
-        return self.policy.initial()
-
-    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
+    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - each policy has its own state
         """Propose what is asked for, and what the policy within wants for all other trials."""
         asked = snapshot.asked
         if not asked:

@@ -36,16 +36,7 @@ class Pinned(AroundOne):
     short: Callable[[TrialId], str] = str
     """Gives the id of a trial that is the same in every run of its sweep; ``first_nodes`` is by that."""
 
-    @property
-    def state_type(self) -> type[Any]:
-        """Type of the state of the policy within."""
-        return self.policy.state_type
-
-    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
-        """Return the state of the policy within before the first decision."""
-        return self.policy.initial()
-
-    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
+    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - each policy has its own state
         """Ask the policy within, then place what waits: a pin goes before what that policy wants for the trial."""
         wanted = self.policy.decide(snapshot, state)
         places = nodes_placed_on(wanted.proposals)

@@ -57,7 +57,7 @@ class Wrapper(BaseModel):
 
 
 class AroundOne(Wrapper):
-    """Base of wrappers around one policy."""
+    """Base of wrappers around one policy, whose state is theirs as long as they keep none of their own."""
 
     policy: SkipValidation[Policy[Any]]
 
@@ -70,6 +70,15 @@ class AroundOne(Wrapper):
         """Return the same wrapper around another policy."""
         (policy,) = within
         return self.model_copy(update={"policy": policy})
+
+    @property
+    def state_type(self) -> type[Any]:
+        """Type of the state of the policy within."""
+        return self.policy.state_type
+
+    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
+        """Return the state of the policy within before the first decision."""
+        return self.policy.initial()
 
 
 def parts(policy: Policy[Any]) -> Iterator[Policy[Any]]:

@@ -68,7 +68,6 @@ def split(total: float, weights: Mapping[str, float], caps: Mapping[str, float])
 
 
 STOP, CONTINUE, KILL = signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL
-_NOBODY: Final[tuple[int, ...]] = ()
 
 
 class PacedTree:

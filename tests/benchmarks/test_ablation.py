@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.experiments.ablation import AblationPlan, Without
 from controllers.core.actions import (
     ACTION_KINDS,
     Action,
@@ -19,8 +20,7 @@ from controllers.core.actions import (
     Suspend,
 )
 from controllers.core.model import NodeName, Snapshot, TrialId
-from controllers.lab.simulation.ablation import Without
-from controllers.lab.simulation.evaluation import ExperimentPlan, first_nodes, run_plans, simulate_seed
+from controllers.lab.simulation.evaluation import first_nodes, run_plans, simulate_seed
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import SimulatedRun
 from tests.controllers.worlds.simulated.workloads import Idle
@@ -53,7 +53,7 @@ class Eager(Idle):
 
 @cache
 def run(left_out: type[Action] | None) -> SimulatedRun:
-    return simulate_seed(ExperimentPlan(S5, ("default", "ahead"), left_out), 0)[1]
+    return simulate_seed(AblationPlan(S5, ("default", "ahead"), without=left_out), 0)[1]
 
 
 @pytest.mark.parametrize("kind", ACTION_KINDS)
@@ -93,7 +93,7 @@ def test_nobody_resizes_or_moves_where_that_is_left_out() -> None:
 
 
 def test_what_is_left_out_is_so_in_other_processes_too() -> None:
-    plans = [ExperimentPlan(EXPERIMENTS["S1"], ("default", "ahead"), Resize)]
+    plans = [AblationPlan(EXPERIMENTS["S1"], ("default", "ahead"), without=Resize)]
     here = run_plans(plans, range(2), silent, processes=1)
     assert run_plans(plans, range(2), silent, processes=2) == here
     assert [summary.policy for summary in here] == ["default", "ahead"]

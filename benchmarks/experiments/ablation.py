@@ -1,10 +1,12 @@
-"""A policy without one kind of its actions, to see what each of its rules is worth. For the lab, not for users."""
+"""A policy without one kind of its actions, to see what each of its rules is worth."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controllers.core.actions import Action, Decision
 from controllers.core.model import Snapshot
+from controllers.core.policy import Policy
+from controllers.lab.simulation.evaluation import ExperimentPlan
 from controllers.policies.kit.settings import RULE_OF
 from controllers.policies.wrappers.wrapper import AroundOne
 
@@ -28,17 +30,20 @@ class Without(AroundOne):
         """Whatever the policy needs, but for what is left out."""
         return self.policy.needs - {self.left_out}
 
-    @property
-    def state_type(self) -> type[Any]:
-        """Type of the policy's state."""
-        return self.policy.state_type
-
-    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
-        """Return the policy's state before the first decision."""
-        return self.policy.initial()
-
-    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - as above
+    def decide(self, snapshot: Snapshot, state: Any) -> Decision[Any]:  # noqa: ANN401 - each policy has its own state
         """Ask the policy and drop what is left out."""
         wanted = self.policy.decide(snapshot, state)
         kept = (proposal for proposal in wanted.proposals if not isinstance(proposal.action, self.left_out))
         return replace(wanted, proposals=tuple(kept))
+
+
+@dataclass(frozen=True)
+class AblationPlan(ExperimentPlan):
+    """An experiment in which no policy takes actions of the kind ``without``; None lets all do what they want."""
+
+    without: type[Action] | None = None
+
+    def effective(self) -> tuple[Policy[Any], ...]:
+        """Return the policies with the experiment's parameters, without that kind of action."""
+        policies, left_out = super().effective(), self.without
+        return policies if left_out is None else tuple(Without(policy=one, left_out=left_out) for one in policies)
