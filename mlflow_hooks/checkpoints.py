@@ -67,6 +67,10 @@ class Checkpoints:
                 report(f"checkpoint {folder.name} cannot be read ({error}); looking for the one before")
         return None
 
+    def newest_folder(self) -> Path | None:
+        """Return the folder of the newest checkpoint, whole or not; None without any."""
+        return next(self._folders(), None)
+
     def at(self, step: int) -> Checkpoint:
         """Return the checkpoint that goes on with ``step``.
 

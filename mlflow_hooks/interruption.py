@@ -118,11 +118,13 @@ class StopRequest:
     Attributes:
         asked: the request came, and it is for us to leave.
         heard: the request came, for us or for another process.
+        heard_at: when it came first, on the monotonic clock; infinite until then.
     """
 
     def __init__(self) -> None:
         self.asked = False
         self.heard = False
+        self.heard_at = math.inf
         self._before: object = None
 
     def listen(self) -> None:
@@ -156,7 +158,8 @@ class _Handler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         ours = os.getpid() == self._here
-        self._request.heard = self._request.heard or ours
+        if ours and not self._request.heard:
+            self._request.heard, self._request.heard_at = True, time.monotonic()
         if self._theirs:
             self._theirs(number, frame)
         elif ours:

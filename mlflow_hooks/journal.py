@@ -20,6 +20,8 @@ from mlflow_hooks.state_folder import report, sendable, write_whole
 
 POINTS = "points.jsonl"
 SENT = "points.sent"
+KEPT = "points.kept"
+"""How many bytes of the journal a store of objects holds, where there is one: MLflow gets no more than these."""
 MOST_STEP: Final = 2**63
 """MLflow keeps steps in 64 bits."""
 ONCE: Final = frozenset({contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL})
@@ -210,10 +212,16 @@ def _whole_lines(path: Path) -> list[bytes]:
 
 
 def read_unsent(folder: Path, limit: int) -> tuple[list[Point], int]:
-    """Return up to ``limit`` points that MLflow has not acknowledged, and the offset after them."""
+    """Return up to ``limit`` points that MLflow has not acknowledged, and the offset after them.
+
+    Where a store of objects keeps the journal, points that it does not hold yet are left out: an attempt that goes on
+    elsewhere would log them once more.
+    """
     points: list[Point] = []
-    offset = sent_bytes(folder)
+    offset, kept = sent_bytes(folder), kept_bytes(folder)
     for line in _unsent_lines(folder, offset):
+        if kept is not None and offset + len(line) > kept:
+            break
         offset += len(line)
         point = Point.decode(line)
         if point:
@@ -275,6 +283,22 @@ def sent_bytes(folder: Path) -> int:
         return sent if 0 <= sent <= (folder / POINTS).stat().st_size else 0
     except (OSError, ValueError):
         return 0
+
+
+def kept_bytes(folder: Path) -> int | None:
+    """Return how many bytes of the journal a store of objects holds; None where there is no store."""
+    try:
+        return int((folder / KEPT).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def mark_kept(folder: Path, offset: int | None) -> None:
+    """Record that a store of objects holds the first ``offset`` bytes; None where no store is to be waited for."""
+    if offset is None:
+        (folder / KEPT).unlink(missing_ok=True)
+    else:
+        write_whole(folder / KEPT, str(offset))
 
 
 def mark_sent(folder: Path, offset: int) -> None:

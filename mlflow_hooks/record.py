@@ -6,8 +6,9 @@ from typing import Any
 from mlflow_hooks.checkpoints import Checkpoints, Saving
 from mlflow_hooks.delivery import sends_itself
 from mlflow_hooks.interruption import Ownership, leave_beside
-from mlflow_hooks.journal import Journal
+from mlflow_hooks.journal import Journal, mark_kept
 from mlflow_hooks.metrics import Metrics
+from mlflow_hooks.mirror import Mirror
 from mlflow_hooks.sender import Sender
 from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import (
@@ -19,6 +20,7 @@ from mlflow_hooks.state_folder import (
     write_ending,
     write_identity,
 )
+from mlflow_hooks.uploads import Uploads
 
 
 class Record:
@@ -28,23 +30,32 @@ class Record:
         settings: of the attempt.
         owner: the attempt's claim on the trial's folder, made here.
         checkpoint_every_s: seconds between periodic checkpoints.
+        mirror: of the trial's folder in a store of objects, taken over; None where the folder outlives the attempt.
 
     Attributes:
         saving: the tracked states and their checkpoints.
     """
 
-    def __init__(self, settings: AttemptSettings, owner: Ownership, checkpoint_every_s: float) -> None:
+    def __init__(
+        self, settings: AttemptSettings, owner: Ownership, checkpoint_every_s: float, mirror: Mirror | None = None
+    ) -> None:
         self._folder = settings.folder
         self._identity = Identity.of(settings)
         self._owner = owner
         self._settled = False
         self._complained = False
         self._settle()
+        if mirror is None:
+            mark_kept(self._folder, None)
         self._journal = Journal(self._folder, owner.held)
-        self.saving = Saving(Checkpoints(self._folder / "checkpoints"), owner, checkpoint_every_s)
+        checkpoints = Checkpoints(self._folder / "checkpoints")
+        self.saving = Saving(checkpoints, owner, checkpoint_every_s)
         checkpoint = self.saving.checkpoint
         self._metrics = Metrics(self._journal, settings.objective, checkpoint.cpu_seconds if checkpoint else 0.0)
         self._sender = Sender(self._folder, owner.held) if sends_itself() else None
+        self._uploads = Uploads(mirror, owner, checkpoints.newest_folder) if mirror is not None else None
+        if self._uploads:
+            self._uploads.start()
 
     def _settle(self) -> None:
         """Make the folder this attempt's own; where the disk fails, it trains without, and tries again at each save."""
@@ -108,6 +119,19 @@ class Record:
         """Return whether no other attempt has replaced this one, also where the owner's file is seen late."""
         self._owner.lost = self._owner.lost or not self._journal.ours()
         return self._owner.held()
+
+    def settle(self, within_s: float) -> bool:
+        """Wait for the store of objects to hold all that there is; return whether it does, true without a store."""
+        if self._uploads is None or self._owner.lost:
+            return True
+        held = self._uploads.settle(within_s)
+        if not held and not self._owner.lost:
+            report(f"the store of checkpoints has not taken the newest within {within_s:.0f} s")
+        return held
+
+    def send_unkept(self) -> None:
+        """Let MLflow have also what the store of objects does not hold: no other attempt will log it."""
+        mark_kept(self._folder, None)
 
     def end(self, status: str) -> None:
         """Keep how the trial ended, as an MLflow run status."""

@@ -1,9 +1,11 @@
 """The trial itself: where it goes on, what it logs, when it saves, and when it leaves."""
 
 import signal
+import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
@@ -13,6 +15,8 @@ from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
+from mlflow_hooks.mirror import Mirror
+from mlflow_hooks.objects import StoreError
 from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
@@ -20,11 +24,18 @@ from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import AttemptSettings, read_settings
 from mlflow_hooks.state_folder import report
 from mlflow_hooks.states import State
+from mlflow_hooks.store_address import open_store
 from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
 from mlflow_hooks.values import Values
 
 LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
+_LEAVING_MARGIN_S: Final = LEAVING_FLUSH_S + 2.0
+"""What is left of the grace when an attempt stops waiting for the store, to end by itself and not by SIGKILL."""
+_STORE_PATIENCE_S: Final = 300.0
+_LONGEST_PAUSE_S: Final = 10.0
+_LAST_UPLOAD_S: Final = 600.0
+"""A training that has ended waits so long for the store to take what came out."""
 _ENDED_BY_SIGTERM: Final = 128 + signal.SIGTERM
 """The exit code of a shell whose command SIGTERM ended; Lightning ends with it too."""
 
@@ -89,14 +100,20 @@ class TrialSession:
         short_timeouts()
         self._owner = Ownership(settings.folder, settings.attempt)
         self._record: Record | None = None
+        store = open_store(settings.store) if settings.store else None
+        mirror = Mirror(store, settings.folder, settings.trial_id, settings.attempt) if store else None
         if settings.rank == 0:
             self.gang = Gang(settings, self._wants_to_leave, lambda: 0.0, lambda: 0.0)
-            self._record = Record(settings, self._owner, checkpoint_every_s)
+            if mirror:
+                self._ask_store(mirror.take_over)
+            self._record = Record(settings, self._owner, checkpoint_every_s, mirror)
             self._states: Restoring = self._record.saving
             self.gang.lead(self._states.saved_step)
         else:
             self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds, WaitMeter().seconds)
             step = self.gang.follow()
+            if step and mirror:
+                self._ask_store(partial(mirror.bring_checkpoint, step))
             self._owner.held()  # rank 0 has claimed the folder for all: an attempt that comes after that replaces them
             with self._leaving_where_a_disk_stutters():
                 self._states = Restoring(Checkpoints(settings.folder / "checkpoints").at(step) if step else None)
@@ -299,6 +316,27 @@ class TrialSession:
             self.gang.say_leaving()
             self._go(f"left, since the checkpoint to go on from could not be read: {error}")
 
+    def _ask_store(self, ask: Callable[[], None]) -> None:
+        """Ask the store of checkpoints until it answers: before that nobody knows where this attempt goes on.
+
+        Raises:
+            MigrationExit: it does not answer for minutes, or the attempt was asked to leave.
+        """
+        began, pause = time.monotonic(), 1.0
+        while True:
+            try:
+                ask()
+            except StoreError as error:
+                if pause == 1.0:
+                    report(f"the store of checkpoints does not answer ({error}); trying again")
+                if self._stop.asked or time.monotonic() > began + _STORE_PATIENCE_S:
+                    self.gang.say_leaving()
+                    self._go(f"left, since the store of checkpoints does not answer: {error}")
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
+            else:
+                return
+
     def _wants_to_leave(self) -> bool:
         return self._stop.asked or self._owner.lost
 
@@ -378,6 +416,8 @@ class TrialSession:
             self._record.end("FINISHED" if succeeded else "FAILED")
             if succeeded:
                 self._said.over()
+            if not self._record.settle(_LAST_UPLOAD_S) and succeeded:
+                self._record.send_unkept()
             self._record.flush(self.settings.flush_s)
         elif succeeded:
             self._exit_if_replaced()
@@ -404,10 +444,17 @@ class TrialSession:
         steps_left = self._cut_short() or (self._stop.heard and self._total is None and error is not None)
         return steps_left and not self._trained
 
+    def _seconds_to_leave(self) -> float:
+        """Return the seconds for which this attempt may wait for the store before it is killed."""
+        heard_at = min(self._stop.heard_at, time.monotonic())
+        until = heard_at + self.settings.grace_s - _LEAVING_MARGIN_S if self._stop.heard else heard_at + _LAST_UPLOAD_S
+        return max(0.0, until - time.monotonic())
+
     def _go_on_elsewhere(self, error: BaseException | None) -> None:
         if not self._owner.lost:
             self._said.left()
         if self._record and not self._owner.lost:
+            self._record.settle(self._seconds_to_leave())
             self._record.flush(LEAVING_FLUSH_S)
         if isinstance(error, MigrationExit):
             return

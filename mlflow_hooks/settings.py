@@ -18,13 +18,17 @@ from mlflow_hooks.system import start_time
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BY_HAND_ROOT = Path(".specon/by-hand")
+_GRACE_S = 30.0
+"""What Kubernetes gives a pod that asks for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptSettings:
     """One attempt of one trial, as one of its workers sees it.
 
-    ``by_hand`` tells that no sweep started the script, ``launched`` that its starter named the attempt.
+    ``store`` is the address of the store of objects that keeps the folder, empty without one. ``grace_s`` are the
+    seconds that there are to leave. ``by_hand`` tells that no sweep started the script, ``launched`` that its starter
+    named the attempt.
     """
 
     trial_id: str
@@ -34,6 +38,8 @@ class AttemptSettings:
     objective: str | None
     direction: str | None
     folder: Path
+    store: str
+    grace_s: float
     parent_run_id: str | None
     experiment: str
     by_hand: bool
@@ -75,14 +81,6 @@ def read_settings(
     if direction not in {None, "minimize", "maximize"}:
         message = f"the direction must be 'minimize' or 'maximize', not {direction!r}"
         raise BadEnvironmentError(message)
-    flush = env.get(contract.ENV_FLUSH)
-    try:
-        seconds = float(flush) if flush else flush_s
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < math.inf:
-        message = f"{contract.ENV_FLUSH} must be a number of seconds from 0, not {flush!r}"
-        raise BadEnvironmentError(message)
     root = env.get(contract.ENV_STATE_ROOT)
     return AttemptSettings(
         trial_id=trial_id,
@@ -91,11 +89,13 @@ def read_settings(
         params={**(params or {}), **_params(env.get(contract.ENV_PARAMS))},
         objective=env.get(contract.ENV_OBJECTIVE) or objective,
         direction=direction,
+        store=env.get(contract.ENV_STATE_STORE, ""),
+        grace_s=_seconds(contract.ENV_GRACE, _GRACE_S),
         folder=(Path(root) if root else _BY_HAND_ROOT).absolute() / trial_id,
         parent_run_id=env.get(contract.ENV_PARENT_RUN_ID) or None,
         experiment=env.get("MLFLOW_EXPERIMENT_NAME") or "Default",
         by_hand=not given,
-        flush_s=seconds,
+        flush_s=_seconds(contract.ENV_FLUSH, flush_s),
         launched=bool(env.get(contract.ENV_ATTEMPT)),
         rank=rank,
         workers=workers,
@@ -116,6 +116,18 @@ def _place() -> tuple[int, int, int]:
         message = f"{names} must grow from 0, with the rank below the others, not {rank}, {workers}, {most}"
         raise BadEnvironmentError(message)
     return rank, workers, most
+
+
+def _seconds(name: str, default: float) -> float:
+    text = os.environ.get(name)
+    try:
+        seconds = float(text) if text else default
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < math.inf:
+        message = f"{name} must be a number of seconds from 0, not {text!r}"
+        raise BadEnvironmentError(message)
+    return seconds
 
 
 def _whole(name: str, default: int, least: int) -> int:

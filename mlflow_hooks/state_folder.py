@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 
 from mlflow_hooks.settings import AttemptSettings
 
-_IDENTITY = "trial.json"
-_ENDED = "ended.json"
-_RUN = "run.json"
+IDENTITY: Final = "trial.json"
+ENDED: Final = "ended.json"
+RUN: Final = "run.json"
 _RUN_ASKED_FOR = "run.asked"
 _ROOM: Final = 2**20
 _Kind = TypeVar("_Kind")
@@ -75,46 +75,46 @@ class Run:
 def write_identity(folder: Path, identity: Identity) -> None:
     """Write ``trial.json``; values JSON has no form for are written as text. Without room, an earlier one stays."""
     try:
-        write_whole(folder / _IDENTITY, json.dumps(asdict(identity), default=str))
+        write_whole(folder / IDENTITY, json.dumps(asdict(identity), default=str))
     except OSError as error:
         if read_identity(folder) is None:
             raise
-        report(f"cannot replace {_IDENTITY} ({error}); that of the attempt before stays")
+        report(f"cannot replace {IDENTITY} ({error}); that of the attempt before stays")
 
 
 def read_identity(folder: Path) -> Identity | None:
     """Return whose folder this is; None where no attempt ever started in it."""
-    return _read(folder / _IDENTITY, Identity)
+    return _read(folder / IDENTITY, Identity)
 
 
 def forget_identity(folder: Path) -> None:
     """Forget whose folder this is: no attempt in it has hooks."""
-    (folder / _IDENTITY).unlink(missing_ok=True)
+    (folder / IDENTITY).unlink(missing_ok=True)
 
 
 def write_ending(folder: Path, ending: Ending) -> None:
     """Write ``ended.json``."""
-    write_whole(folder / _ENDED, json.dumps(asdict(ending)))
+    write_whole(folder / ENDED, json.dumps(asdict(ending)))
 
 
 def read_ending(folder: Path) -> Ending | None:
     """Return how the trial ended; None while it has not."""
-    return _read(folder / _ENDED, Ending)
+    return _read(folder / ENDED, Ending)
 
 
 def forget_ending(folder: Path) -> None:
     """Forget how the trial ended: another attempt continues it."""
-    (folder / _ENDED).unlink(missing_ok=True)
+    (folder / ENDED).unlink(missing_ok=True)
 
 
 def write_run(folder: Path, run: Run) -> None:
     """Write ``run.json``."""
-    write_whole(folder / _RUN, json.dumps(asdict(run)))
+    write_whole(folder / RUN, json.dumps(asdict(run)))
 
 
 def read_run(folder: Path) -> Run | None:
     """Return the trial's run as far as this folder knows it."""
-    return _read(folder / _RUN, Run)
+    return _read(folder / RUN, Run)
 
 
 def _read(path: Path, kind: type[_Kind]) -> _Kind | None:
@@ -128,7 +128,7 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind | None:
 
 def forget_run(folder: Path) -> None:
     """Drop a run that MLflow no longer has."""
-    (folder / _RUN).unlink(missing_ok=True)
+    (folder / RUN).unlink(missing_ok=True)
 
 
 def note_run_asked_for(folder: Path) -> None:
@@ -138,7 +138,7 @@ def note_run_asked_for(folder: Path) -> None:
 
 def has_asked_for_run(folder: Path) -> bool:
     """Return whether MLflow may have made a run of the trial when it was asked to."""
-    return (folder / _RUN_ASKED_FOR).exists() or (folder / _RUN).exists()
+    return (folder / _RUN_ASKED_FOR).exists() or (folder / RUN).exists()
 
 
 def report(message: str) -> None:
