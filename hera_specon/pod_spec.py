@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 import yaml
-from hera.workflows import ExistingVolume
+from hera.workflows import EmptyDirVolume, ExistingVolume
 from hera.workflows.models import Capabilities, PodSecurityContext, SeccompProfile, SecurityContext
 
 from controllers.core.expressions import gates, main_container, worker_container, worker_gates
 from hera_specon.errors import SweepError
 from hera_specon.hera_internals import HeraVolume
 from hera_specon.settings import check_distinct
+from mlflow_hooks.store_address import why_no_store
 
 USER: Final = 65532
 """User and group that trials run as where their author names none: those of the trainer's image."""
@@ -96,15 +97,25 @@ NAME: Final = "specon-state"
 """Name of the volume in a trial's pod where its author gave none."""
 
 
-def state_volume(claim: str | None, volume: object, root: str) -> HeraVolume | None:
+def state_volume(store: object, claim: str | None, volume: object, root: str) -> HeraVolume | None:
     """Return the volume to mount at ``root``, None where the author names none.
 
+    Where a ``store`` of objects keeps what lies there, that is a folder of the pod alone.
+
     Raises:
-        SweepError: Both are given, or ``volume`` is no volume of Hera's, or is mounted elsewhere.
+        SweepError: Several are given, or ``store`` is no address of one, or ``volume`` is no volume of Hera's, or is
+            mounted elsewhere.
     """
-    if claim is not None and volume is not None:
-        problem = f"state_claim={claim!r} and state_volume= are given; one of them is enough"
+    given = {"state": store, "state_claim": claim, "state_volume": volume}
+    named = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        problem = f"{' and '.join(named)} are given; one of them is enough"
         raise SweepError(problem)
+    if store is not None:
+        if why_not := why_no_store(store):
+            problem = f"state={store!r} {why_not}"
+            raise SweepError(problem)
+        return EmptyDirVolume(name=NAME, mount_path=root)
     if claim is not None:
         return ExistingVolume(name=NAME, claim_name=claim, mount_path=root)
     if volume is None:

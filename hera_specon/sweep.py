@@ -66,6 +66,7 @@ class _SweepTemplates(SweepTemplateBase):
     deadline: Goal | None = None
     target: Goal | None = None
     seconds_per_step: Goal | None = None
+    state: str | None = None
     state_root: str = "/mnt/specon"
     state_claim: str | None = None
     state_volume: HeraVolume | None = None
@@ -80,7 +81,7 @@ class _SweepTemplates(SweepTemplateBase):
         self._drawn_from = ""
         self._drawn: tuple[Point, ...] = ()
         super().__post_init__()
-        if (state := state_volume(self.state_claim, self.state_volume, self.state_root)) is not None:
+        if (state := state_volume(self.state, self.state_claim, self.state_volume, self.state_root)) is not None:
             given = self.volumes or []
             self.volumes = [*(given if isinstance(given, list) else [given]), state]
         self._check()
@@ -153,6 +154,7 @@ class _SweepTemplates(SweepTemplateBase):
             params=params_text(self._points()),
             search=self._search(),
             state_root=self.state_root,
+            state_store=self.state,
             experiment=self.experiment or name,
             mlflow_tracking_uri=self.mlflow_tracking_uri,
             own_folder=own_paths(self.own_folder),
@@ -280,7 +282,10 @@ class Sweep(_SweepTemplates, Container):
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.
         seconds_per_step: Time that a step of training should take, likewise; the policy ``dqoes`` uses it.
-        state_root: Folder for checkpoints, on a volume that every node mounts.
+        state: Store of objects for checkpoints, such as ``"s3://bucket/prefix"``, ``"gs://..."`` or ``"az://..."``: no
+            volume is needed then. Trials get its credentials as any pod does: by ``env=``, ``env_from=``, or their
+            service account. The trainer's image needs ``hera-specon-hooks[stores]``.
+        state_root: Folder for checkpoints, on a volume that every node mounts, or of the pod alone with ``state=``.
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
         experiment: MLflow experiment; by default the sweep's name.

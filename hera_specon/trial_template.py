@@ -80,6 +80,7 @@ class TrialSettings:
     grace: int
     workers: Workers
     state_root: str
+    state_store: str | None
     experiment: str
     mlflow_tracking_uri: str
     goals: SweepGoals
@@ -278,6 +279,8 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         # Whatever the script tells MLflow. It is told by reference, so that there is one place to change the address.
         contract.ENV_TRACKING: "$(MLFLOW_TRACKING_URI)",
     }
+    if settings.state_store is not None:
+        ours |= {contract.ENV_STATE_STORE: settings.state_store, contract.ENV_GRACE: str(settings.grace)}
     if settings.workers.most > 1:
         ours[contract.ENV_WORKERS_MAX] = str(settings.workers.most)
         ours[contract.ENV_RANK] = placeholder(labels.INPUT_RANK)

@@ -26,6 +26,7 @@ from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_t
 from hera_specon.settings import MOST_WORKERS
 from hera_specon.submission.working_folders import folder_problems
 from mlflow_hooks import contract
+from mlflow_hooks.store_address import why_no_store
 
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -34,7 +35,10 @@ _OF_ONE_NODE: Final = frozenset(
     {"awsElasticBlockStore", "azureDisk", "cinder", "fc", "gcePersistentDisk", "iscsi", "rbd", "vsphereVolume"}
 )
 _SHARED_MODE: Final = "ReadWriteMany"
-_SHARE_IT: Final = "give it a shared one: Sweep(state_claim='NAME of a ReadWriteMany PersistentVolumeClaim')"
+_SHARE_IT: Final = (
+    "give it a shared one, Sweep(state_claim='NAME of a ReadWriteMany PersistentVolumeClaim'), "
+    "or a store of objects, Sweep(state='s3://bucket/prefix')"
+)
 
 
 def check_for_cluster(manifest: Manifest) -> None:
@@ -162,9 +166,14 @@ def _state_problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     """Yield why a trial that moves would lose its checkpoints: no volume that every node mounts holds them."""
     root = variable(template, contract.ENV_STATE_ROOT)
     mount, volume = _state_volume(template, spec)
-    where = f"keeps checkpoints in {root}"
+    where, store = f"keeps checkpoints in {root}", variable(template, contract.ENV_STATE_STORE)
     if not root:
         yield f"sets no {contract.ENV_STATE_ROOT}; build it with Sweep"
+    elif store:
+        if why_not := why_no_store(store):
+            yield f"keeps checkpoints in {store!r}, which {why_not}"
+        elif store.startswith("file:"):
+            yield f"keeps checkpoints in {store}, a folder of whichever node it runs on: a trial that moves loses them"
     elif mount is None:
         yield f"{where}, where no volume is mounted: a trial that moves loses them; {_SHARE_IT}"
     elif mount.get("readOnly"):

@@ -208,6 +208,16 @@ def test_the_claim_of_the_state_is_mounted_where_checkpoints_go() -> None:
     assert mount["mountPath"] == "/state"
 
 
+def test_a_store_of_objects_holds_the_state_and_the_pod_has_a_folder_of_its_own() -> None:
+    trial = built(state="s3://bucket/sweeps", grace=45)["vae-trial"]
+    (volume,), (mount,) = trial["volumes"], trial["container"]["volumeMounts"]
+    assert volume == {"name": mount["name"], "emptyDir": {}}
+    assert mount["mountPath"] == "/mnt/specon"
+    told = {variable["name"]: variable.get("value") for variable in trial["container"]["env"]}
+    assert (told["SPECON_STATE_STORE"], told["SPECON_GRACE_S"]) == ("s3://bucket/sweeps", "45")
+    assert "SPECON_STATE_STORE" not in str(built(state_claim="lab"))
+
+
 def test_any_volume_of_heras_can_hold_the_state_beside_the_authors_own() -> None:
     own = ExistingVolume(name="data", claim_name="data", mount_path="/data")
     nfs = NFSVolume(name="nfs", server="files.lab", path="/state")

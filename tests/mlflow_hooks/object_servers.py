@@ -45,7 +45,7 @@ class S3Server:
         until = time.monotonic() + 60
         while True:
             try:
-                request = urllib.request.Request(f"http://127.0.0.1:{self.port}/{BUCKET}", method="PUT")  # noqa: S310 - our own server
+                request = urllib.request.Request(f"http://127.0.0.1:{self.port}/{BUCKET}", method="PUT")
                 with urllib.request.urlopen(request, timeout=5):  # noqa: S310 - as above
                     return
             except OSError:

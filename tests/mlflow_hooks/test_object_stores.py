@@ -303,7 +303,7 @@ def test_a_commit_whose_answer_was_lost_is_known_as_its_own(store: ObjectStore, 
 def test_a_head_that_names_files_elsewhere_is_refused(name: str) -> None:
     file = StoredFile("k", 1, "0")
     head = Head(checkpoints=(StoredCheckpoint(1, {name: file}),))
-    with pytest.raises(StoreError, match="none of ours|not one of ours"):
+    with pytest.raises(StoreError, match="not one of ours"):
         Head.decode(head.encode())
     with pytest.raises(StoreError):
         Head.decode(Head(parts=(StoredFile(name, 1, "0"),)).encode())

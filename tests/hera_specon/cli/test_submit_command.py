@@ -142,6 +142,29 @@ def test_a_sweep_without_a_shared_volume_for_its_state_is_refused_with_what_to_d
     assert cluster.asked == []
 
 
+def test_a_sweep_that_keeps_its_state_in_a_bucket_needs_no_volume(
+    specon_there: Specon, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "sweep.py"
+    file.write_text(SWEEP.replace('state_claim="specon-state",', 'state="s3://bucket/sweeps",'))
+
+    assert specon_there("submit", str(file)).exit_code == 0
+    assert any("workflows" in path for path in cluster.asked)
+
+
+def test_a_sweep_that_keeps_its_state_in_a_folder_of_a_node_is_refused(
+    specon_there: Specon, cluster: Cluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "sweep.py"
+    file.write_text(SWEEP.replace('state_claim="specon-state",', 'state="file:///mnt/x",'))
+
+    result = specon_there("submit", str(file))
+
+    assert result.exit_code == 2
+    assert "file:///mnt/x, a folder of whichever node it runs on" in result.stderr
+    assert cluster.asked == []
+
+
 def test_a_claim_of_one_node_at_a_time_is_warned_of(specon_there: Specon, cluster: Cluster, sweep: str) -> None:
     cluster.objects[CLAIM] = {"spec": {"accessModes": ["ReadWriteOnce"]}}
 
