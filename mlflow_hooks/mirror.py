@@ -59,7 +59,9 @@ class Mirror:
 
         Raises:
             StoreError: the store is away, or holds something else; nothing was taken over.
+            OSError: the disk of this machine fails.
         """
+        self._folder.mkdir(parents=True, exist_ok=True)
         for _ in range(_TRIES):
             self._read()
             if self._head.attempt and self._owner() != self._head.attempt:
@@ -153,7 +155,6 @@ class Mirror:
         for name in (POINTS, *_NOTES):
             (self._folder / name).unlink(missing_ok=True)
         shutil.rmtree(self._folder / _CHECKPOINTS, ignore_errors=True)
-        self._folder.mkdir(parents=True, exist_ok=True)
         with _beside(self._folder / POINTS) as journal, journal.open("wb") as lines:
             for part in self._head.parts:
                 self._download(part, journal.with_suffix(".part"))

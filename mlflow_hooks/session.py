@@ -326,7 +326,7 @@ class TrialSession:
         while True:
             try:
                 ask()
-            except StoreError as error:
+            except (StoreError, OSError) as error:
                 if pause == 1.0:
                     report(f"the store of checkpoints does not answer ({error}); trying again")
                 if self._stop.asked or time.monotonic() > began + _STORE_PATIENCE_S:
