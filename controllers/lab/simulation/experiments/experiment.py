@@ -62,6 +62,11 @@ class Published:
     measures: Mapping[str, float] = field(default_factory=dict)
 
 
+def equal_nodes(number: int, cores: float) -> tuple[NodeSpec, ...]:
+    """Return ``number`` nodes of so many cores each: ``worker-1`` and those after it."""
+    return tuple(NodeSpec(NodeName(f"worker-{place}"), cores) for place in range(1, number + 1))
+
+
 class Setup(Protocol):
     """Something that policies can be compared on, over seeds."""
 
