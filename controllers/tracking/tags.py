@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Final, Protocol, Self
 
 from mlflow.entities import RunTag
@@ -228,9 +227,7 @@ class TagWriter:
         """Rest no more from now on, as nothing trains any longer that this could take CPU from."""
         self._hurried.set()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._hurried.set()
         self._changed.set()
