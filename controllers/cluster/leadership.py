@@ -3,7 +3,6 @@
 import logging
 import threading
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Final, Protocol, Self, assert_never
 
 from controllers.cluster.election import Create, Election, Lease, LeaseUnavailableError, Read, Replace, Request, Round
@@ -61,9 +60,7 @@ class Leadership:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.resign()
 
     def resign(self) -> None:

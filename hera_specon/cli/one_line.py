@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import click
 
@@ -35,19 +35,6 @@ class OneLineCommand(click.Command):
         place = args.index("--") if "--" in args else len(args)
         ctx.meta[_GIVEN] = tuple(args)
         return super().parse_args(ctx, args[:place])
-
-
-class AskedSweep(Protocol):
-    """A sweep to run; ``file`` is where it comes from."""
-
-    @property
-    def file(self) -> Path:
-        """File with the sweep, or with its program."""
-        ...
-
-    def workflow(self, backend: Backend) -> Workflow:
-        """Return it as a workflow."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -198,6 +185,10 @@ class Given:
             raise click.UsageError(message, ctx)
         file = existing_file(files[0], ctx) if files else None
         return cls(line, file, assigned, command, own)
+
+
+AskedSweep = SweepInFile | OneLine
+"""A sweep to run; ``file`` is where it comes from: the sweep, or its program."""
 
 
 def read_sweep(ctx: click.Context, options: dict[str, Any]) -> AskedSweep:
