@@ -35,7 +35,7 @@ from controllers.worlds.simulated.faults import NodeLoss, WorldFault
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
 from controllers.worlds.simulated.workload import WorkloadError
-from tests.controllers.lab.fault_search.mutants import (
+from tests.fault_search.mutants import (
     ActsBeforeSaving,
     ForgetsInfinity,
     MovesWhatMoves,

@@ -15,7 +15,7 @@ from controllers.worlds.argo.deciding.commands import Leave
 from controllers.worlds.argo.meaning import view
 from controllers.worlds.argo.writing import executor
 from controllers.worlds.argo.writing.writer import CommandWriter
-from tests.controllers.lab.fault_search.mutants import ActsBeforeSaving
+from tests.fault_search.mutants import ActsBeforeSaving
 
 Spoil = Callable[[pytest.MonkeyPatch], None]
 

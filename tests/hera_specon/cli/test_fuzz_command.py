@@ -15,7 +15,7 @@ from controllers.lab.fault_search.faulty_run import Violation
 from controllers.lab.fault_search.random_cases import draw_case
 from controllers.lab.fault_search.search import Batch, Counterexample
 from hera_specon.cli import main
-from tests.controllers.lab.fault_search.mutants import ActsBeforeSaving
+from tests.fault_search.mutants import ActsBeforeSaving
 
 
 def _fuzz(*arguments: object) -> Result:
