@@ -15,9 +15,10 @@ from hera_specon.cli.options import Command
 from hera_specon.cli.output import say
 from hera_specon.cli.programs import command_of, existing_file, save
 from hera_specon.errors import SweepError
+from hera_specon.points import grid_size, points
 from hera_specon.script_options import truth_flags, unknown_options
 from hera_specon.settings import Objective, maximize, minimize
-from hera_specon.space import Choice, Space, grid_size, points
+from hera_specon.space import Choice, Space
 from hera_specon.written_sweep import BEFOREHAND, WrittenSweep, code_of
 
 TRIALS: Final = 20
