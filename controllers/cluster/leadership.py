@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol, Self, assert_never
 
 from controllers.cluster.election import Create, Election, Lease, LeaseUnavailableError, Read, Replace, Request, Round
-from controllers.worlds.argo.calls.api import ApiError, ConflictError, Json, NotFoundError, Resource
+from controllers.worlds.argo.calls.api import Json, Resource
+from controllers.worlds.argo.calls.errors import ApiError, ConflictError, NotFoundError
 from controllers.worlds.argo.calls.untrusted import at, text, whole
 
 _LOG = logging.getLogger(__name__)

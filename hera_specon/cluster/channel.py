@@ -13,7 +13,8 @@ from hera.workflows import WorkflowsService
 from pydantic import ValidationError
 
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.calls.api import WORKFLOWS, Json, KubeApi, NotFoundError
+from controllers.worlds.argo.calls.api import WORKFLOWS, Json, KubeApi
+from controllers.worlds.argo.calls.errors import NotFoundError
 from controllers.worlds.argo.calls.untrusted import text
 
 _MOST_ANSWER: Final = 64 * 2**20
