@@ -28,6 +28,7 @@ from controllers.worlds.argo.calls.errors import (
     ForbiddenError,
     GoneError,
     NoConfigurationError,
+    NotAllowedNowError,
     NotFoundError,
     RejectedError,
     TooLargeError,
