@@ -27,7 +27,7 @@ from benchmarks.scale.profiling import ProfilerError
 from benchmarks.scale.programs import MissingProgramError
 from benchmarks.scale.size import Size, SizeError
 from benchmarks.scale.steering import SteeringError
-from controllers.worlds.argo.calls.api import ApiError
+from controllers.worlds.argo.calls.errors import ApiError
 
 _ERRORS = (ApiError, ControlPlaneError, MissingProgramError, NotRunningError, ProfilerError, SizeError, SteeringError)
 _MB = 1e6

@@ -21,18 +21,9 @@ from controllers.search.spec import (
     SearchSpec,
 )
 from hera_specon.errors import SpaceError, SweepError
+from hera_specon.points import check_amounts
 from hera_specon.settings import is_finite, is_whole
-from hera_specon.space import (
-    Choice,
-    Conditional,
-    Continuous,
-    Distribution,
-    Integer,
-    Space,
-    Value,
-    check_amounts,
-    check_space,
-)
+from hera_specon.space import Choice, Conditional, Continuous, Distribution, Integer, Space, Value, check_space
 
 _LONGEST_NAME: Final = 57
 """Letters of a hyperparameter that has an annotation of its own."""

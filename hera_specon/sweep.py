@@ -21,6 +21,7 @@ from hera_specon.goals import Goal, SweepGoals, check_served, sweep_goals
 from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBase, open_blocks
 from hera_specon.manifest import check_templates
 from hera_specon.pod_spec import state_volume
+from hera_specon.points import Search, points
 from hera_specon.pruners import pruner_policy
 from hera_specon.search import Sampler, search_text
 from hera_specon.settings import (
@@ -36,7 +37,7 @@ from hera_specon.settings import (
     policy_text,
     workers_range,
 )
-from hera_specon.space import Point, Search, Space, check_space, points
+from hera_specon.space import Point, Space, check_space
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
     TrialSettings,

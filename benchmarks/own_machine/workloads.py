@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hera_specon import choice, log_uniform, uniform
-from hera_specon.space import Point, Search, Space, points
+from hera_specon.points import Search, points
+from hera_specon.space import Point, Space
 
 SIZES: Final = ("full", "small")
 _SMALL: Final = 0.02

@@ -14,7 +14,8 @@ from benchmarks.scale.argo import Attempt, pod_of, status_nodes, status_of
 from benchmarks.scale.manifest import SWEEP, Json, SweepManifest, sweep_manifest
 from benchmarks.scale.size import NAMESPACE, Size
 from benchmarks.scale.tracking import TrackedTrial, new_run
-from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, KubeApi, UnavailableError
+from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, KubeApi
+from controllers.worlds.argo.calls.errors import UnavailableError
 
 _THREADS: Final = 6
 _STUCK_S: Final = 300.0

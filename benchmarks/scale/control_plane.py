@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from benchmarks.scale.programs import built, etcd
-from controllers.worlds.argo.calls.api import ApiError, KubeApi
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.local.processes import Tethered, start_tethered
 
 _STAGES: Final = Path(__file__).with_name("kwok_stages.yaml")

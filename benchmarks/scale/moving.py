@@ -14,7 +14,8 @@ from benchmarks.scale.argo import Attempt, attempt_nodes, pod_of, status_nodes, 
 from benchmarks.scale.cluster import RunningSweep, write_status
 from benchmarks.scale.manifest import Json
 from benchmarks.scale.size import NAMESPACE, Size, node_name
-from controllers.worlds.argo.calls.api import MERGE, PODS, ApiError, KubeApi
+from controllers.worlds.argo.calls.api import MERGE, PODS, KubeApi
+from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.calls.untrusted import at, text
 from controllers.worlds.argo.reading.demands import HOSTNAME
 from controllers.worlds.argo.reading.pods import MAIN

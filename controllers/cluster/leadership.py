@@ -3,11 +3,11 @@
 import logging
 import threading
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Final, Protocol, Self, assert_never
 
 from controllers.cluster.election import Create, Election, Lease, LeaseUnavailableError, Read, Replace, Request, Round
-from controllers.worlds.argo.calls.api import ApiError, ConflictError, Json, NotFoundError, Resource
+from controllers.worlds.argo.calls.api import Json, Resource
+from controllers.worlds.argo.calls.errors import ApiError, ConflictError, NotFoundError
 from controllers.worlds.argo.calls.untrusted import at, text, whole
 
 _LOG = logging.getLogger(__name__)
@@ -61,9 +61,7 @@ class Leadership:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.resign()
 
     def resign(self) -> None:

@@ -26,7 +26,8 @@ from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.tags import TagWriter
-from controllers.worlds.argo.calls.api import ApiError, KubeApi
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView
 from controllers.worlds.argo.reading.watch import since_boot
 from controllers.worlds.argo.world import ArgoWorld

@@ -63,6 +63,7 @@ class CBalancer(PolicySettings):
     name: ClassVar[str] = "cbalancer"
     summary: ClassVar[str] = "profiles how trials slow each other down, and moves them to where they do so less"
     source: ClassVar[str] = "Dhumal and Janakiram 2020, arXiv:2009.08912 (outline; measure and rule are ours)"
+    state_type: ClassVar[type[CBalancerState]] = CBalancerState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Migrate})
     moves: ClassVar[str] = "from the most slowed node to where the sum of slowdowns becomes least"
     most_moves: ClassVar[int | None] = 1
@@ -74,15 +75,6 @@ class CBalancer(PolicySettings):
     least_gain: float = Field(
         default=0.1, gt=0, lt=1, description="part of two nodes' slowdown that a move between them must take off"
     )
-
-    @property
-    def state_type(self) -> type[CBalancerState]:
-        """Type of the state."""
-        return CBalancerState
-
-    def initial(self) -> CBalancerState:
-        """Return the state before the first decision."""
-        return CBalancerState()
 
     def decide(self, snapshot: Snapshot, state: CBalancerState) -> Decision[CBalancerState]:
         """Profile and balance where that is due."""

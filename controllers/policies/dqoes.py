@@ -59,6 +59,7 @@ class DQoES(PolicySettings):
     name: ClassVar[str] = "dqoes"
     summary: ClassVar[str] = "moves shares from trials faster than their time per step to those that are slower"
     source: ClassVar[str] = "DQoES (abstract); the rule is ours"
+    state_type: ClassVar[type[DQoESState]] = DQoESState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
     goal: ClassVar[str] = "seconds_per_step"
     shares: ClassVar[str] = "what its time per step takes, the least first, as far as there is enough"
@@ -76,15 +77,6 @@ class DQoES(PolicySettings):
     stale_after: StaleAfter = 3.0
     min_change: MinChange = 0.05
     min_cpu: MinCpu = 0.01
-
-    @property
-    def state_type(self) -> type[DQoESState]:
-        """Type of the state."""
-        return DQoESState
-
-    def initial(self) -> DQoESState:
-        """Return the state before the first decision."""
-        return DQoESState()
 
     def decide(self, snapshot: Snapshot, state: DQoESState) -> Decision[DQoESState]:
         """Measure, and move shares where a measurement is new."""

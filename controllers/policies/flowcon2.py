@@ -52,20 +52,12 @@ class FlowCon2(FlowConRule):
     name: ClassVar[str] = "flowcon2"
     summary: ClassVar[str] = "places trials by how much is still growing on each node, then shares and moves by growth"
     source: ClassVar[str] = "Sharma 2022 (abstract; rules of placement and moves are ours); shares as flowcon"
+    state_type: ClassVar[type[FlowCon2State]] = FlowCon2State
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
     placement: ClassVar[str] = "least weight of categories per core"
     shares: ClassVar[str] = "by growth efficiency, as flowcon"
     moves: ClassVar[str] = "the least efficient trial, from where new ones wait to where all are completing"
     most_moves: ClassVar[int | None] = 1
-
-    @property
-    def state_type(self) -> type[FlowCon2State]:
-        """Type of the state."""
-        return FlowCon2State
-
-    def initial(self) -> FlowCon2State:
-        """Return the state before the first decision."""
-        return FlowCon2State()
 
     def decide(self, snapshot: Snapshot, state: FlowCon2State) -> Decision[FlowCon2State]:
         """Share out, place what waits, and look for moves where that is due."""

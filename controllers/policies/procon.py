@@ -45,6 +45,7 @@ class ProCon(PolicySettings):
     name: ClassVar[str] = "procon"
     summary: ClassVar[str] = "starts every trial on the node whose trials will still contend the least; never moves one"
     source: ClassVar[str] = "Fu et al., IEEE Big Data 2019"
+    state_type: ClassVar[type[ProConState]] = ProConState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place})
     placement: ClassVar[str] = "least remaining contention, as predicted from step times and steps left"
 
@@ -52,15 +53,6 @@ class ProCon(PolicySettings):
     stale_after: float = Field(
         default=2.0, ge=1, description="age in intervals beyond which a report measures nothing: it came late"
     )
-
-    @property
-    def state_type(self) -> type[ProConState]:
-        """Type of the state."""
-        return ProConState
-
-    def initial(self) -> ProConState:
-        """Return the state before the first decision."""
-        return ProConState()
 
     def decide(self, snapshot: Snapshot, state: ProConState) -> Decision[ProConState]:
         """Measure where that is due, and place what waits."""

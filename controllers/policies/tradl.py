@@ -35,6 +35,7 @@ class Tradl(PolicySettings):
     name: ClassVar[str] = "tradl"
     summary: ClassVar[str] = "shrinks trials that have reached their targets for those still short of theirs"
     source: ClassVar[str] = "TRADL (abstract); thesis ch. 2"
+    state_type: ClassVar[type[TradlState]] = TradlState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
     goal: ClassVar[str] = "target"
     shares: ClassVar[str] = "a floor for those past their targets, the rest for the others"
@@ -46,15 +47,6 @@ class Tradl(PolicySettings):
     min_change: MinChange = 0.05
     min_cpu: MinCpu = 0.01
     stale_after: StaleAfter = 3.0
-
-    @property
-    def state_type(self) -> type[TradlState]:
-        """Type of the state."""
-        return TradlState
-
-    def initial(self) -> TradlState:
-        """Return the state before the first decision."""
-        return TradlState()
 
     def decide(self, snapshot: Snapshot, state: TradlState) -> Decision[TradlState]:
         """Share out each node by who has reached its target."""

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import Self
 
 from controllers.core.model import Sample, TrialId
@@ -68,9 +67,7 @@ class BackgroundReader:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop = True
         self._wake.set()
         self._thread.join(timeout=_STOP_S)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
@@ -43,22 +42,6 @@ _OUTCOMES: Final = {Phase.SUSPENDING: "suspended", Phase.SUSPENDED: "suspended",
 
 class _RefusedError(SpeconError):
     """MLflow answers, and takes nothing for this run."""
-
-
-class Board(Protocol):
-    """Tags of some runs that are to be kept up to date."""
-
-    def due(self, *, also_minor: bool) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield a name, its run and the tags that changed; ``also_minor``: also what can wait."""
-        ...
-
-    def wrote(self, name: str, news: Mapping[str, str]) -> None:
-        """Note what the run of ``name`` shows by now."""
-        ...
-
-    def writes(self, name: str, news: Mapping[str, str]) -> None:
-        """Note that from now on nobody knows what the run of ``name`` shows of that, until it is told as written."""
-        ...
 
 
 class TagBoard:
@@ -186,6 +169,10 @@ class ForecastBoard:
         self._written.pop(name, None)
 
 
+Board = TagBoard | ForecastBoard
+"""Tags of some runs that are to be kept up to date."""
+
+
 @dataclass(slots=True, eq=False)
 class _Turn:
     """A board, whose it is, and when it last had its turn."""
@@ -228,9 +215,7 @@ class TagWriter:
         """Rest no more from now on, as nothing trains any longer that this could take CPU from."""
         self._hurried.set()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._hurried.set()
         self._changed.set()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from controllers.core import labels
 from controllers.core.annotations import check_fits, check_room_for_stops
@@ -30,44 +30,6 @@ class NoSuchTrialError(SpeconError):
 
 class OverError(SpeconError):
     """The sweep is over: nothing is left to pause or stop."""
-
-
-class Desk(Protocol):
-    """Where one asks: of one sweep, in one world."""
-
-    @property
-    def name(self) -> str:
-        """What people call the sweep."""
-        ...
-
-    def trials(self) -> Sequence[str]:
-        """Return the short ids of the trials that have not ended."""
-        ...
-
-    def ended(self) -> Collection[str]:
-        """Return the short ids of the trials that are known to have ended."""
-        ...
-
-    def asks(self) -> Mapping[str, Ask]:
-        """Return what is asked by now."""
-        ...
-
-    def ask(self, asks: Mapping[str, Ask]) -> None:
-        """Ask for that from now on, and for nothing else."""
-        ...
-
-    def note(self, trial: str) -> str:
-        """Return what its owner should know before a trial leaves; empty where nothing is known."""
-        ...
-
-    @property
-    def can(self) -> "tuple[frozenset[type[Action]], str]":
-        """The actions that its world can carry out, and what that is called."""
-        ...
-
-    def set_policy(self, spec: str) -> None:
-        """Ask for the policy of a spec string from now on."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +69,7 @@ class RunDesk:
         return AskedFile(self._part).asked()
 
     def ask(self, asks: Mapping[str, Ask]) -> None:
-        """Ask for that."""
+        """Ask for that from now on, and for nothing else."""
         from controllers.worlds.local.engine_files import AskedFile  # noqa: PLC0415 - as above
 
         AskedFile(self._part).ask(asks)
@@ -123,7 +85,7 @@ class RunDesk:
 
     @property
     def can(self) -> "tuple[frozenset[type[Action]], str]":
-        """What processes can be told to do."""
+        """What processes can be told to do, and what their world is called."""
         from controllers.worlds.local.world import LocalWorld  # noqa: PLC0415 - as above
 
         return LocalWorld.can, "local"
@@ -187,7 +149,7 @@ class WorkflowDesk:
         return asks_in(self.record.annotations.get(labels.ANNOTATION_ASKED, ""))
 
     def ask(self, asks: Mapping[str, Ask]) -> None:
-        """Ask for that.
+        """Ask for that from now on, and for nothing else.
 
         Raises:
             AnnotationError: the list of trials, or the marks of those that are to stop, take more room than there is.
@@ -205,7 +167,7 @@ class WorkflowDesk:
 
     @property
     def can(self) -> "tuple[frozenset[type[Action]], str]":
-        """What pods can be told to do."""
+        """What pods can be told to do, and what their world is called."""
         from controllers.worlds.argo.world import ArgoWorld  # noqa: PLC0415 - as above
 
         return ArgoWorld.can, "Argo"
@@ -229,6 +191,10 @@ class WorkflowDesk:
         annotations = {name: written}
         body = {"metadata": {"uid": self.record.uid, "annotations": annotations}}
         self.access.api.patch(WORKFLOWS.path(self.record.namespace, self.record.name), body)
+
+
+Desk = RunDesk | WorkflowDesk
+"""Where one asks: of one sweep, in one world."""
 
 
 def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, tell: Callable[[str], object]) -> None:

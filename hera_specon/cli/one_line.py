@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import click
 
@@ -15,9 +15,10 @@ from hera_specon.cli.options import Command
 from hera_specon.cli.output import say
 from hera_specon.cli.programs import command_of, existing_file, save
 from hera_specon.errors import SweepError
+from hera_specon.points import grid_size, points
 from hera_specon.script_options import truth_flags, unknown_options
 from hera_specon.settings import Objective, maximize, minimize
-from hera_specon.space import Choice, Space, grid_size, points
+from hera_specon.space import Choice, Space
 from hera_specon.written_sweep import BEFOREHAND, WrittenSweep, code_of
 
 TRIALS: Final = 20
@@ -35,19 +36,6 @@ class OneLineCommand(click.Command):
         place = args.index("--") if "--" in args else len(args)
         ctx.meta[_GIVEN] = tuple(args)
         return super().parse_args(ctx, args[:place])
-
-
-class AskedSweep(Protocol):
-    """A sweep to run; ``file`` is where it comes from."""
-
-    @property
-    def file(self) -> Path:
-        """File with the sweep, or with its program."""
-        ...
-
-    def workflow(self, backend: Backend) -> Workflow:
-        """Return it as a workflow."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -198,6 +186,10 @@ class Given:
             raise click.UsageError(message, ctx)
         file = existing_file(files[0], ctx) if files else None
         return cls(line, file, assigned, command, own)
+
+
+AskedSweep = SweepInFile | OneLine
+"""A sweep to run; ``file`` is where it comes from: the sweep, or its program."""
 
 
 def read_sweep(ctx: click.Context, options: dict[str, Any]) -> AskedSweep:

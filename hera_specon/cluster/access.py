@@ -12,16 +12,8 @@ from kubernetes.config.config_exception import ConfigException
 from controllers.core import labels
 from controllers.core.devices import Devices
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.calls.api import (
-    NODES,
-    PODS,
-    WORKFLOWS,
-    ForbiddenError,
-    Json,
-    KubeApi,
-    NotFoundError,
-    Resource,
-)
+from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
+from controllers.worlds.argo.calls.errors import ForbiddenError, NotFoundError
 from controllers.worlds.argo.calls.untrusted import at, mappings, text
 from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
 from controllers.worlds.argo.reading.pods import LABEL_WORKFLOW, PodRecord, project_pod

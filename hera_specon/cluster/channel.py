@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -13,7 +13,8 @@ from hera.workflows import WorkflowsService
 from pydantic import ValidationError
 
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.calls.api import WORKFLOWS, Json, KubeApi, NotFoundError
+from controllers.worlds.argo.calls.api import WORKFLOWS, Json, KubeApi
+from controllers.worlds.argo.calls.errors import NotFoundError
 from controllers.worlds.argo.calls.untrusted import text
 
 _MOST_ANSWER: Final = 64 * 2**20
@@ -32,30 +33,6 @@ class Created:
     name: str
     namespace: str
     uid: str
-
-
-class Channel(Protocol):
-    """A way to create a workflow and to read it back."""
-
-    def create(self, namespace: str, manifest: Json) -> Created:
-        """Create the workflow.
-
-        Raises:
-            SpeconError: It was refused, or nobody answered.
-        """
-        ...
-
-    def workflow(self, namespace: str, name: str) -> Json:
-        """Return the workflow as it is now.
-
-        Raises:
-            SpeconError: There is none, or nobody answered.
-        """
-        ...
-
-    def page(self, created: Created) -> str | None:
-        """Return the address of the workflow's page for people, None where there is none."""
-        ...
 
 
 class KubeChannel:
@@ -141,6 +118,10 @@ class ArgoServerChannel:
 
     def _failure(self, error: Exception) -> ArgoServerError:
         return ArgoServerError(f"Argo Server at {self._url}: {str(error)[:500] or type(error).__name__}")
+
+
+Channel = KubeChannel | ArgoServerChannel
+"""A way to create a workflow and to read it back; it raises ``SpeconError`` where that is refused or nobody answers."""
 
 
 class _Patient(requests.Session):

@@ -8,7 +8,8 @@ from controllers.core import labels
 from controllers.core.model import Point, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.search import read_search
-from controllers.worlds.argo.calls.api import WORKFLOWS, ConflictError, NotFoundError
+from controllers.worlds.argo.calls.api import WORKFLOWS
+from controllers.worlds.argo.calls.errors import ConflictError, NotFoundError
 from controllers.worlds.argo.reading.pods import PodRecord
 from controllers.worlds.argo.reading.workflows import WorkflowRecord
 from controllers.worlds.argo.writing.pod_changes import open_gate

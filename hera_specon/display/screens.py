@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group
@@ -60,9 +59,7 @@ class LiveScreen:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop drawing and leave the terminal as it was."""
         self._live.stop()
 
@@ -138,9 +135,7 @@ class PlainScreen:
         """Do nothing: lines need no beginning."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Do nothing: lines need no end."""
 
     def say(self, text: str) -> None:

@@ -16,7 +16,8 @@ from typing import Any, Final
 import pytest
 from mlflow.tracking import MlflowClient
 
-from controllers.worlds.argo.calls.api import CONFIG_MAPS, PODS, WORKFLOWS, ApiError, Json, Resource
+from controllers.worlds.argo.calls.api import CONFIG_MAPS, PODS, WORKFLOWS, Json, Resource
+from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.calls.untrusted import epoch
 from hera_specon.records.tracked import tracked_record
 from mlflow_hooks import contract

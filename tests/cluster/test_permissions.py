@@ -18,19 +18,8 @@ from controllers.cluster.election import Create, Lease, LeaseUnavailableError, R
 from controllers.cluster.leadership import LEASES, KubernetesLease
 from controllers.core.actions import Migrate, Resize
 from controllers.core.model import Phase
-from controllers.worlds.argo.calls.api import (
-    CONFIG_MAPS,
-    EVENTS,
-    NODES,
-    PODS,
-    WORKFLOWS,
-    ApiError,
-    ConflictError,
-    ForbiddenError,
-    Json,
-    KubeApi,
-    Resource,
-)
+from controllers.worlds.argo.calls.api import CONFIG_MAPS, EVENTS, NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
+from controllers.worlds.argo.calls.errors import ApiError, ConflictError, ForbiddenError
 from controllers.worlds.argo.reading.pods import PodRecord
 from controllers.worlds.argo.writing import pod_changes
 from controllers.worlds.argo.writing.events import EventWriter

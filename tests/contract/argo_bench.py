@@ -16,7 +16,8 @@ from uuid import uuid4
 from controllers.core.expressions import gates, main_container
 from controllers.core.model import NodeName, TrialId
 from controllers.driving.clock import SweepClock
-from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, ConflictError, KubeApi, Resource
+from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, KubeApi, Resource
+from controllers.worlds.argo.calls.errors import ConflictError
 from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.argo.meaning.view import ClusterView
 from controllers.worlds.argo.reading.demands import HOSTNAME

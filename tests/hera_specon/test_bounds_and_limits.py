@@ -13,7 +13,7 @@ from controllers.core.model import Direction, TrialId
 from controllers.search import read_search
 from controllers.search.optuna_search import Study
 from hera_specon import SpaceError, SweepError, choice, grid, integer, log_uniform, minimize, tpe, uniform, when
-from hera_specon.space import points
+from hera_specon.points import points
 from tests.hera_specon.built_sweeps import built
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from controllers.worlds.argo.reading.planned import item_keys
 from hera_specon import at_random, choice, every
-from hera_specon.space import points, value_text
+from hera_specon.points import points
+from hera_specon.space import value_text
 from tests.hera_specon.built_sweeps import as_argo_puts_it, built, items, params_of, sweep
 
 

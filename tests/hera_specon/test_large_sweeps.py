@@ -13,7 +13,7 @@ from controllers.worlds.argo.reading.workflows import record_of
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import every, tpe
 from hera_specon.errors import SubmissionError
-from hera_specon.space import points
+from hera_specon.points import points
 from hera_specon.submission.extending import extend_manifest
 from hera_specon.submission.resuming import continue_manifest
 from mlflow_hooks.contract import ENV_PARAMS

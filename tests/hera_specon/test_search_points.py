@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hera_specon import SpaceError, SweepError, choice, integer, log_uniform, uniform
-from hera_specon.space import points
+from hera_specon.points import points
 
 SPACE = {"lr": log_uniform(1e-4, 1e-2), "latent": choice(2, 8, 16), "hidden": integer(32, 256)}
 

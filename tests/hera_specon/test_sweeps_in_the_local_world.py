@@ -8,7 +8,7 @@ from hera.workflows import DAG, Parameter, Steps, Workflow
 from controllers.core import labels
 from controllers.worlds.local.workflow import PlannedTrial, read_workflow
 from hera_specon import SpeCon, Sweep, at_random, choice, integer, log_uniform, minimize
-from hera_specon.space import points
+from hera_specon.points import points
 from mlflow_hooks import contract
 
 SPACE = {"lr": log_uniform(1e-7, 1e-2), "activation": choice("relu", "tanh", "<&>"), "hidden": integer(32, 256)}

@@ -15,7 +15,7 @@ from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, Tr
 from controllers.tracking import background, tags
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.tags import TagWriter
-from controllers.worlds.argo.calls.api import ApiError
+from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from controllers.worlds.argo.meaning.view import ClusterView
 from tests.controllers.worlds.argo.conftest import TIMING, eventually, fake  # noqa: F401 - a fixture

@@ -8,7 +8,8 @@ from typing import cast
 import urllib3
 from kubernetes import client
 
-from controllers.worlds.argo.calls.api import _KINDS, ApiError, GoneError, Json, KubeApi, UnavailableError
+from controllers.worlds.argo.calls.api import _KINDS, Json, KubeApi
+from controllers.worlds.argo.calls.errors import ApiError, GoneError, UnavailableError
 from controllers.worlds.argo.calls.untrusted import at
 from controllers.worlds.argo.reading.pods import PodRecord
 from tests.controllers.worlds.argo.fake_api import Store, answered, event_of, parts_of

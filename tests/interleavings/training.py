@@ -6,7 +6,7 @@ from typing import Final
 
 from controllers.core import labels
 from controllers.core.expressions import EXIT_TERMINATED
-from controllers.worlds.argo.calls.api import UnavailableError
+from controllers.worlds.argo.calls.errors import UnavailableError
 from controllers.worlds.argo.calls.untrusted import at
 from controllers.worlds.argo.reading.demands import HOSTNAME
 from controllers.worlds.argo.reading.pods import PodRecord

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from kubernetes import client
 
-from controllers.worlds.argo.calls.api import KubeApi, TooManyRequestsError, UnavailableError
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.calls.errors import TooManyRequestsError, UnavailableError
 from mlflow_hooks.delivery import deliver_leftovers
 from mlflow_hooks.journal import Journal, Point, count_unsent
 from mlflow_hooks.sender import Sender

@@ -29,6 +29,7 @@ class Restless(PolicySettings):
     name: ClassVar[str] = "restless"
     summary: ClassVar[str] = "does whatever may be done"
     source: ClassVar[str] = "for tests"
+    state_type: ClassVar[type[Wanted]] = Wanted
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate, Suspend, Stop})
     placement: ClassVar[str] = "by chance"
     shares: ClassVar[str] = "by chance"
@@ -39,15 +40,6 @@ class Restless(PolicySettings):
 
     seed: int = Field(default=0, ge=0, description="of its chance")
     actions: int = Field(default=8, ge=0, description="after which it only gives places")
-
-    @property
-    def state_type(self) -> type[Wanted]:
-        """Type of the state."""
-        return Wanted
-
-    def initial(self) -> Wanted:
-        """Return the state before the first decision."""
-        return Wanted()
 
     def decide(self, snapshot: Snapshot, state: Wanted) -> Decision[Wanted]:
         """Want something for one trial, or give it a place."""

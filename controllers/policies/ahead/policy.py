@@ -82,6 +82,7 @@ class Ahead(PolicySettings):
     name: ClassVar[str] = "ahead"
     summary: ClassVar[str] = "looks ahead by the work each trial has left: the shortest first, the sweep's end in sight"
     source: ClassVar[str] = "ours"
+    state_type: ClassVar[type[AheadState]] = AheadState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
     placement: ClassVar[str] = "where the trial costs all trials the least, by the work that is left"
     shares: ClassVar[str] = "all it can use to the trial with the least left, and enough to those that would end last"
@@ -104,15 +105,6 @@ class Ahead(PolicySettings):
     stale_after: StaleAfter = 6.0
     min_change: MinChange = 0.05
     min_cpu: MinCpu = 0.01
-
-    @property
-    def state_type(self) -> type[AheadState]:
-        """Type of the state."""
-        return AheadState
-
-    def initial(self) -> AheadState:
-        """Return the state before the first decision."""
-        return AheadState()
 
     def decide(self, snapshot: Snapshot, state: AheadState) -> Decision[AheadState]:
         """Measure, place what waits, look for moves where that is due, and share out."""

@@ -37,21 +37,13 @@ class Gandiva(PolicySettings):
     name: ClassVar[str] = "gandiva"
     summary: ClassVar[str] = "lets the trials of a node take turns and evens out how many each has; blind to progress"
     source: ClassVar[str] = "after Xiao et al., OSDI 2018; for comparison"
+    state_type: ClassVar[type[GandivaState]] = GandivaState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize, Migrate})
     shares: ClassVar[str] = "in turns"
     moves: ClassVar[str] = "from the fullest node to the emptiest"
     most_moves: ClassVar[int | None] = 1
 
     quantum: float = Field(default=60.0, gt=0, description="seconds of a turn")
-
-    @property
-    def state_type(self) -> type[GandivaState]:
-        """Type of the state."""
-        return GandivaState
-
-    def initial(self) -> GandivaState:
-        """Return the state before the first decision."""
-        return GandivaState()
 
     def decide(self, snapshot: Snapshot, state: GandivaState) -> Decision[GandivaState]:
         """Begin the next turn where it is due, and keep shares in line with whose turn it is."""

@@ -72,6 +72,7 @@ class Deadline(PolicySettings):
     name: ClassVar[str] = "deadline"
     summary: ClassVar[str] = "gives each trial the least CPU that keeps its deadline, and says early which will miss"
     source: ClassVar[str] = "QoS-oriented scheduling and autoscaling framework (abstract); the algorithm is ours"
+    state_type: ClassVar[type[DeadlineState]] = DeadlineState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
     goal: ClassVar[str] = "deadline"
     placement: ClassVar[str] = "the earliest deadline first, to the node with the most cores to spare"
@@ -100,15 +101,6 @@ class Deadline(PolicySettings):
         default=8.0, ge=1, description="age in intervals beyond which a report decides nothing: the share stays"
     )
     min_change: MinChange = 0.05
-
-    @property
-    def state_type(self) -> type[DeadlineState]:
-        """Type of the state."""
-        return DeadlineState
-
-    def initial(self) -> DeadlineState:
-        """Return the state before the first decision."""
-        return DeadlineState()
 
     def decide(self, snapshot: Snapshot, state: DeadlineState) -> Decision[DeadlineState]:
         """Split every node again, move the trials that this helps, and let those in that have room."""

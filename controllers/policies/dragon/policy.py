@@ -73,6 +73,7 @@ class Dragon(PolicySettings):
         "starts gangs whole and near together, shrinks them for one that starves, grows them when quiet"
     )
     source: ClassVar[str] = "after Lin, Yeh and Chou, CLOSER 2019 (DRAGON)"
+    state_type: ClassVar[type[DragonState]] = DragonState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Migrate})
     scales_gangs: ClassVar[bool] = True
     placement: ClassVar[str] = "in order, all workers at once: on one node, else in one zone, else on as few as can be"
@@ -85,15 +86,6 @@ class Dragon(PolicySettings):
     patience: float = Field(default=120.0, gt=0, description="seconds for which room is kept for one that starves")
     cost: float = Field(default=20.0, ge=0, description="seconds of training that a restart costs a gang")
     payback: float = Field(default=2.0, ge=1, description="how many times its cost a restart must gain")
-
-    @property
-    def state_type(self) -> type[DragonState]:
-        """Type of the state."""
-        return DragonState
-
-    def initial(self) -> DragonState:
-        """Return the state before the first decision."""
-        return DragonState()
 
     def decide(self, snapshot: Snapshot, state: DragonState) -> Decision[DragonState]:
         """Make room for the first in line, place what fits, and let gangs grow where nobody waits."""

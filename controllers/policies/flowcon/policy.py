@@ -103,17 +103,9 @@ class FlowCon(FlowConRule):
     name: ClassVar[str] = "flowcon"
     summary: ClassVar[str] = "gives the CPU of a node to the trials that still improve, in place"
     source: ClassVar[str] = "thesis ch. 4.1 and 5.1, Algorithms 1 and 2"
+    state_type: ClassVar[type[FlowConState]] = FlowConState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Resize})
     shares: ClassVar[str] = "by growth efficiency"
-
-    @property
-    def state_type(self) -> type[FlowConState]:
-        """Type of the state."""
-        return FlowConState
-
-    def initial(self) -> FlowConState:
-        """Return the state before the first decision."""
-        return FlowConState()
 
     def decide(self, snapshot: Snapshot, state: FlowConState) -> Decision[FlowConState]:
         """Run on every node that is due, or whose trials have changed."""

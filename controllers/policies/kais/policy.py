@@ -42,6 +42,7 @@ class Kais(PolicySettings):
     name: ClassVar[str] = "kais"
     summary: ClassVar[str] = "a small network, trained on simulated sweeps, scores places, moves and ways to share"
     source: ClassVar[str] = "after KaiS (abstract)"
+    state_type: ClassVar[type[KaisState]] = KaisState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Resize, Migrate})
     placement: ClassVar[str] = "the node that a trained network scores most"
     shares: ClassVar[str] = "of five ways to share a node, the one that it scores most"
@@ -56,15 +57,6 @@ class Kais(PolicySettings):
     def model_post_init(self, context: Any, /) -> None:  # noqa: ANN401, ARG002 - pydantic's shape
         """Refuse a bad file of weights before anything runs."""
         self._trained()
-
-    @property
-    def state_type(self) -> type[KaisState]:
-        """Type of the state."""
-        return KaisState
-
-    def initial(self) -> KaisState:
-        """Return the state before the first decision."""
-        return KaisState()
 
     def decide(self, snapshot: Snapshot, state: KaisState) -> Decision[KaisState]:
         """Measure, place what waits, and where a look is due or a node has changed, move and share."""

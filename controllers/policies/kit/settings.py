@@ -71,7 +71,8 @@ class PolicySettings(BaseModel):
     A policy is made of at most five rules, one for each kind of action: where trials start (``Place``), what share
     each gets (``Resize``), which of them go elsewhere (``Migrate``), which wait (``Suspend``) and which end early
     (``Stop``). Each says in words what its rules go by.
-    ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none.
+    ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none. ``state_type``
+    is the frozen dataclass of its state; all defaults, it is the state before the first decision.
 
     ``most_moves`` is how many moves and suspensions of one trial the policy brings about at most, None where there is
     no limit. Only moves that arrive count: a move that failed may be asked for again.
@@ -88,6 +89,7 @@ class PolicySettings(BaseModel):
     name: ClassVar[str]
     summary: ClassVar[str]
     source: ClassVar[str]
+    state_type: ClassVar[type[Any]]
     needs: ClassVar[frozenset[type[Action]]]
     placement: ClassVar[str] = ""
     shares: ClassVar[str] = ""
@@ -106,6 +108,10 @@ class PolicySettings(BaseModel):
             problems = "; ".join(self._problem(detail) for detail in error.errors())
             message = f"{self.name}: {problems}"
             raise PolicyParameterError(message) from None
+
+    def initial(self) -> Any:  # noqa: ANN401 - each policy has its own state
+        """Return the state before the first decision."""
+        return self.state_type()
 
     @classmethod
     def rules(cls) -> dict[str, str]:
@@ -134,14 +140,7 @@ class NoState:
 class Stateless(PolicySettings):
     """Base of policies that look at the snapshot alone."""
 
-    @property
-    def state_type(self) -> type[NoState]:
-        """Type of the state."""
-        return NoState
-
-    def initial(self) -> NoState:
-        """Return the state before the first decision."""
-        return NoState()
+    state_type: ClassVar[type[NoState]] = NoState
 
 
 def parameters_of(model: type[BaseModel]) -> tuple[ParameterInfo, ...]:

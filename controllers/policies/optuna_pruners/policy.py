@@ -48,6 +48,7 @@ class OptunaPruner(PolicySettings):
     name: ClassVar[str] = "optuna"
     summary: ClassVar[str] = "a pruner of Optuna's stops trials: ASHA, Hyperband, median and others, as they are"
     source: ClassVar[str] = "optuna.pruners (Akiba et al. 2019)"
+    state_type: ClassVar[type[PrunerState]] = PrunerState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Stop})
     stops: ClassVar[str] = "trials that the pruner would prune, and those that diverged"
 
@@ -93,15 +94,6 @@ class OptunaPruner(PolicySettings):
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - pydantic checks them
         super().__init__(**parameters)
         self.make_pruner()
-
-    @property
-    def state_type(self) -> type[PrunerState]:
-        """Type of the state."""
-        return PrunerState
-
-    def initial(self) -> PrunerState:
-        """Return the state before the first decision."""
-        return PrunerState()
 
     def make_pruner(self) -> "BasePruner":
         """Return the pruner.

@@ -64,6 +64,7 @@ class Promote(PolicySettings):
     name: ClassVar[str] = "promote"
     summary: ClassVar[str] = "the promising trials go first, by rungs of their own training; the others wait or stop"
     source: ClassVar[str] = "ours, with the promotion rule of ASHA (Li et al. 2020)"
+    state_type: ClassVar[type[PromoteState]] = PromoteState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Place, Suspend, Stop})
     placement: ClassVar[str] = "the promising first, then new trials; the default scheduler chooses the node"
     suspensions: ClassVar[str] = "trials that are not among the best at a rung, while others go first"
@@ -80,15 +81,6 @@ class Promote(PolicySettings):
         description="part of a training before which nobody is compared: its learning-rate warm-up",
     )
     interval: float = Field(default=5.0, gt=0, description="seconds between two looks at what the trials report")
-
-    @property
-    def state_type(self) -> type[PromoteState]:
-        """Type of the state."""
-        return PromoteState
-
-    def initial(self) -> PromoteState:
-        """Return the state before the first decision."""
-        return PromoteState()
 
     def decide(self, snapshot: Snapshot, state: PromoteState) -> Decision[PromoteState]:
         """Compare the trials at their rungs; place, suspend and stop by that."""

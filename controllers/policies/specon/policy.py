@@ -66,6 +66,7 @@ class SpeCon(PolicySettings):
     name: ClassVar[str] = "specon"
     summary: ClassVar[str] = "moves trials that have converged away from those that still improve quickly"
     source: ClassVar[str] = "thesis ch. 4.2 and 5.2, Algorithms 3-5"
+    state_type: ClassVar[type[SpeConState]] = SpeConState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Migrate})
     moves: ClassVar[str] = "converged trials, to the node of least weight of categories"
     most_moves: ClassVar[int | None] = 2
@@ -89,15 +90,6 @@ class SpeCon(PolicySettings):
         description="what every live trial must be before nodes are evened out: the thesis's text says the first, "
         "its listing the second, which trials that no neighbour waits for never become",
     )
-
-    @property
-    def state_type(self) -> type[SpeConState]:
-        """Type of the state."""
-        return SpeConState
-
-    def initial(self) -> SpeConState:
-        """Return the state before the first decision."""
-        return SpeConState()
 
     def decide(self, snapshot: Snapshot, state: SpeConState) -> Decision[SpeConState]:
         """Categorise what is due, and ask for the moves that follow."""

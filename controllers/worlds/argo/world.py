@@ -9,7 +9,8 @@ from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Stop,
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
-from controllers.worlds.argo.calls.api import WORKFLOWS, ApiError
+from controllers.worlds.argo.calls.api import WORKFLOWS
+from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.deciding.actions import Refusal, command_for
 from controllers.worlds.argo.deciding.commands import Annotate, Command, Delete
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts

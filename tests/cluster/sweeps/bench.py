@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from controllers.core import labels
-from controllers.worlds.argo.calls.api import PODS, WORKFLOWS, KubeApi, NotFoundError, UnavailableError
+from controllers.worlds.argo.calls.api import PODS, WORKFLOWS, KubeApi
+from controllers.worlds.argo.calls.errors import NotFoundError, UnavailableError
 from controllers.worlds.argo.calls.untrusted import at, text
 from tests.cluster.cluster import CONTROL, Cluster
 from tests.cluster.commands import ClusterError

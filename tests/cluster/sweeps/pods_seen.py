@@ -10,7 +10,8 @@ from typing import Any
 from urllib3.exceptions import HTTPError
 
 from controllers.core import labels
-from controllers.worlds.argo.calls.api import PODS, ApiError, KubeApi
+from controllers.worlds.argo.calls.api import PODS, KubeApi
+from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.calls.untrusted import at, epoch, mappings, text
 
 Json = dict[str, Any]

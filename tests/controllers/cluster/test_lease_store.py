@@ -8,7 +8,7 @@ import pytest
 
 from controllers.cluster.election import Create, Lease, LeaseUnavailableError, Read, Replace
 from controllers.cluster.leadership import KubernetesLease
-from controllers.worlds.argo.calls.api import ConflictError, ForbiddenError, NotFoundError
+from controllers.worlds.argo.calls.errors import ConflictError, ForbiddenError, NotFoundError
 
 Json = dict[str, Any]
 PATH = "/apis/coordination.k8s.io/v1/namespaces/team/leases"

@@ -12,14 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.model import Direction, TrialId
 from controllers.lab.simulation.best_models import BEST_MODELS, SEARCHES
 from controllers.lab.simulation.experiments.arrivals import generator
 from controllers.lab.simulation.experiments.curve_sweep import read_curves
-from controllers.lab.simulation.experiments.experiment import OwnExperiment
+from controllers.lab.simulation.experiments.experiment import OwnExperiment, equal_nodes
 from controllers.lab.simulation.experiments.nearest_curves import Configuration, NearestCurves
 from controllers.search import SearchSpec
-from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, Speedup, TrialSpec, Workload
 
 TABLE: Final = Path(__file__).with_name("learning_curves.csv.gz")
 USUAL_S: Final = 300.0
@@ -69,8 +69,7 @@ class Family:
         trials = tuple(
             self._trial(number, name, _tasks()[task][name], search) for number, name in enumerate(drawn, start=1)
         )
-        cores = self.at_a_time / NODES
-        return Workload(trials, tuple(NodeSpec(NodeName(f"worker-{n}"), cores) for n in range(1, NODES + 1)))
+        return Workload(trials, equal_nodes(NODES, self.at_a_time / NODES))
 
     def _trial(self, number: int, name: TrialId, configuration: Configuration, search: str) -> TrialSpec:
         return TrialSpec(

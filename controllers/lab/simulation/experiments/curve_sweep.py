@@ -9,16 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from controllers.core.model import Direction, NodeName, Parameters, TrialId
+from controllers.core.model import Direction, Parameters, TrialId
 from controllers.lab.simulation.best_models import BEST_MODELS, SEARCHES
 from controllers.lab.simulation.experiments.arrivals import generator
-from controllers.lab.simulation.experiments.experiment import OwnExperiment
+from controllers.lab.simulation.experiments.experiment import OwnExperiment, equal_nodes
 from controllers.lab.simulation.experiments.jobs import NODE_CORES
 from controllers.lab.simulation.experiments.nearest_curves import Configuration, NearestCurves
 from controllers.lab.simulation.tables import PARAMETER, TableError, read_rows
 from controllers.search import SearchSpec
 from controllers.search.optuna_search import sampler_of
-from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, Speedup, TrialSpec, Workload
 
 _COLUMNS: Final = ("task", "config", "epoch", "seconds")
 
@@ -134,10 +134,7 @@ def _drawn(tasks: Sequence[Sequence[TrialSpec]], trials: int, nodes: int, sample
     drawn, search = chance.sample(chance.choice(tasks), trials), ""
     if sampler:
         search = SearchSpec(sampler=sampler, seed=seed, space=_nearest(tasks, seed).space()).written()
-    return Workload(
-        tuple(replace(trial, search=search) for trial in drawn),
-        tuple(NodeSpec(NodeName(f"worker-{number}"), NODE_CORES) for number in range(1, nodes + 1)),
-    )
+    return Workload(tuple(replace(trial, search=search) for trial in drawn), equal_nodes(nodes, NODE_CORES))
 
 
 def _nearest(tasks: Sequence[Sequence[TrialSpec]], seed: int) -> NearestCurves:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from controllers.core.model import NodeName, TrialId
+from controllers.core.model import TrialId
 from controllers.lab.simulation.experiments.arrivals import AllAtOnce, ArrivalPattern, FixedInterval, Poisson, generator
-from controllers.lab.simulation.experiments.experiment import Assumptions, OwnExperiment, Published
+from controllers.lab.simulation.experiments.experiment import Assumptions, OwnExperiment, Published, equal_nodes
 from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, NODE_CORES, VAE
 from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.worlds.simulated.scenario import Costs
-from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import CurvePoint, Speedup, TrialSpec, Workload
 
 Draw = Callable[[int], Workload]
 Change = Callable[[int, Workload], Workload]
@@ -64,7 +64,7 @@ class HeavyTailed:
             reports = replace(chance.choice(CURVES), noise=NOISE).reports(work, steps, chance)
             speedup = Speedup.linear(self.most)
             trials.append(TrialSpec(TrialId(f"job-{number:03d}"), at, work, reports, self.request, speedup))
-        return Workload(tuple(trials), _nodes(self.nodes, self.node_cores))
+        return Workload(tuple(trials), equal_nodes(self.nodes, self.node_cores))
 
 
 DEMO_TRIALS, DEMO_NODES, DEMO_NODE_CORES = 14, 4, 0.45
@@ -82,11 +82,7 @@ def demo_workload(seed: int) -> Workload:
         steps, step_s = chance.choice(DEMO_STEPS), chance.choice(DEMO_STEP_S)
         reports = replace(chance.choice(CURVES), noise=NOISE).reports(steps * step_s, steps, chance)
         trials.append(TrialSpec(TrialId(f"job-{number:02d}"), at, steps * step_s, reports, 0.05))
-    return Workload(tuple(trials), _nodes(DEMO_NODES, DEMO_NODE_CORES))
-
-
-def _nodes(number: int, cores: float) -> tuple[NodeSpec, ...]:
-    return tuple(NodeSpec(NodeName(f"worker-{place}"), cores) for place in range(1, number + 1))
+    return Workload(tuple(trials), equal_nodes(DEMO_NODES, DEMO_NODE_CORES))
 
 
 SPEEDS: Final = (0.6, 0.8, 1.0, 1.6)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
@@ -62,54 +62,9 @@ class Published:
     measures: Mapping[str, float] = field(default_factory=dict)
 
 
-class Setup(Protocol):
-    """Something that policies can be compared on, over seeds."""
-
-    @property
-    def id(self) -> str:
-        """Name that people type."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """What it is."""
-        ...
-
-    @property
-    def published(self) -> tuple[Published, ...]:
-        """What was published of it."""
-        ...
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """What it is run under unless others are asked for; the first is the baseline."""
-        ...
-
-    @property
-    def measures(self) -> tuple[RunMeasure, ...]:
-        """What it is judged by beside its times."""
-        ...
-
-    @property
-    def costs(self) -> Costs:
-        """What starts and moves cost."""
-        ...
-
-    def workload(self, seed: int) -> Workload:
-        """Return the workload of ``seed``."""
-        ...
-
-    def surrogate(self, seed: int) -> Surrogate | None:
-        """Return how trials of ``seed`` train with what a search gives them, None where none searches."""
-        ...
-
-    def scheduler(self, seed: int) -> Policy[Any]:
-        """Return the policy under which the initial placement of all is found."""
-        ...
-
-    def parameterised(self, policy: Policy[Any]) -> Policy[Any]:
-        """Return ``policy`` with the published parameters wherever it was named without its own."""
-        ...
+def equal_nodes(number: int, cores: float) -> tuple[NodeSpec, ...]:
+    """Return ``number`` nodes of so many cores each: ``worker-1`` and those after it."""
+    return tuple(NodeSpec(NodeName(f"worker-{place}"), cores) for place in range(1, number + 1))
 
 
 @dataclass(frozen=True)
@@ -141,7 +96,7 @@ class OwnExperiment:
         """Return how trials of ``seed`` train with what a search gives them, None where none searches."""
         return None if self.surrogates is None else self.surrogates(seed)
 
-    def scheduler(self, seed: int) -> Policy[Any]:  # noqa: ARG002 - Setup's shape
+    def scheduler(self, seed: int) -> Policy[Any]:  # noqa: ARG002 - as that of a published experiment
         """Return the default scheduler."""
         return Default()
 
@@ -190,8 +145,9 @@ class Experiment:
         """What starts and moves are assumed to cost."""
         return self.assumptions.costs
 
-    def surrogate(self, seed: int) -> None:
+    def surrogate(self, seed: int) -> Surrogate | None:  # noqa: ARG002 - as that of an experiment of ours
         """Return None: no trial of a published experiment searches."""
+        return None
 
     def scheduler(self, seed: int) -> Policy[Any]:
         """Return the policy under which the initial placement of all is found."""
@@ -246,6 +202,11 @@ class Experiment:
             cpu=given.request,
             speedup=Speedup.linear(cores),
         )
+
+
+Setup = Experiment | OwnExperiment
+"""Something that policies can be compared on, over seeds. Its ``id`` is the name that people type. The first of its
+``policies`` is the baseline; they are what it is run under unless others are asked for."""
 
 
 def trial_name(number: int, job: TrainingJob) -> TrialId:

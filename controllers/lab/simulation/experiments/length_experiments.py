@@ -13,11 +13,11 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from controllers.core.model import NodeName, TrialId
+from controllers.core.model import TrialId
 from controllers.lab.simulation.experiments.arrivals import generator
-from controllers.lab.simulation.experiments.experiment import OwnExperiment, Published
+from controllers.lab.simulation.experiments.experiment import OwnExperiment, Published, equal_nodes
 from controllers.lab.simulation.experiments.jobs import NODE_CORES, VAE
-from controllers.worlds.simulated.workload import NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.workload import Speedup, TrialSpec, Workload
 
 TRIALS, NODES, REQUEST = 60, 4, 4.0
 WIDTHS: Final = (64, 128, 256, 512)
@@ -34,8 +34,8 @@ NOISE: Final = 0.1
 def wide_workload(seed: int, most: float = NODE_CORES) -> Workload:
     """Return the trials of ``seed``: however many cores they can use (``most``), they need the same core seconds."""
     chance = generator(seed, "lengths")
-    nodes = tuple(NodeSpec(NodeName(f"worker-{number}"), NODE_CORES) for number in range(1, NODES + 1))
-    return Workload(tuple(_trial(number, chance, most) for number in range(1, TRIALS + 1)), nodes)
+    trials = (_trial(number, chance, most) for number in range(1, TRIALS + 1))
+    return Workload(tuple(trials), equal_nodes(NODES, NODE_CORES))
 
 
 def _trial(number: int, chance: Random, most: float) -> TrialSpec:

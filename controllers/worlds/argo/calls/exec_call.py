@@ -10,7 +10,8 @@ import websocket
 from kubernetes.stream import ws_client
 from websocket import ABNF, WebSocket, WebSocketException, WebSocketTimeoutException
 
-from controllers.worlds.argo.calls.api import KubeApi, UnavailableError
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.calls.errors import UnavailableError
 
 _CONNECT_S: Final = 4.0
 """Less than a lease lasts beyond its holder's deadline: nobody else leads before a command is on its way."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Literal
 
-from controllers.worlds.argo.calls.api import ApiError
+from controllers.worlds.argo.calls.errors import ApiError
 
 _LOG = logging.getLogger(__name__)
 _THREADS = 6

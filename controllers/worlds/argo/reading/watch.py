@@ -12,15 +12,8 @@ from typing import Generic, TypeVar
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from controllers.worlds.argo.calls.api import (
-    ApiError,
-    ForbiddenError,
-    GoneError,
-    Json,
-    KubeApi,
-    TooLargeError,
-    UnavailableError,
-)
+from controllers.worlds.argo.calls.api import Json, KubeApi
+from controllers.worlds.argo.calls.errors import ApiError, ForbiddenError, GoneError, TooLargeError, UnavailableError
 from controllers.worlds.argo.calls.untrusted import TooManyPartsError, at, parsed, text, whole
 from controllers.worlds.argo.reading.definitions import warn_once
 

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 from uuid import uuid4
 
-from controllers.worlds.argo.calls.api import EVENTS, ApiError, Json, KubeApi, NotFoundError
+from controllers.worlds.argo.calls.api import EVENTS, Json, KubeApi
+from controllers.worlds.argo.calls.errors import ApiError, NotFoundError
 from controllers.worlds.argo.reading.pods import PodRecord
 
 _LOG = logging.getLogger(__name__)

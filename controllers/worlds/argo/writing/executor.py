@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Final, Literal
 
-from controllers.worlds.argo.calls.api import ApiError, KubeApi, NotAllowedNowError, TooManyRequestsError
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.calls.errors import ApiError, NotAllowedNowError, TooManyRequestsError
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from controllers.worlds.argo.deciding.commands import (
     Annotate,

@@ -11,16 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from controllers.core import labels
-from controllers.worlds.argo.calls.api import (
-    PODS,
-    STRATEGIC,
-    ApiError,
-    ConflictError,
-    Json,
-    KubeApi,
-    RejectedError,
-    UnavailableError,
-)
+from controllers.worlds.argo.calls.api import PODS, STRATEGIC, Json, KubeApi
+from controllers.worlds.argo.calls.errors import ApiError, ConflictError, RejectedError, UnavailableError
 from controllers.worlds.argo.calls.exec_call import run_command
 from controllers.worlds.argo.deciding.commands import Annotations
 from controllers.worlds.argo.reading.demands import HOSTNAME

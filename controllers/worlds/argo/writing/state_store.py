@@ -8,15 +8,8 @@ from collections.abc import Callable
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.calls.api import (
-    CONFIG_MAPS,
-    WORKFLOWS,
-    ApiError,
-    ConflictError,
-    Json,
-    KubeApi,
-    NotFoundError,
-)
+from controllers.worlds.argo.calls.api import CONFIG_MAPS, WORKFLOWS, Json, KubeApi
+from controllers.worlds.argo.calls.errors import ApiError, ConflictError, NotFoundError
 from controllers.worlds.argo.calls.untrusted import (
     PackedError,
     TooManyPartsError,

@@ -9,7 +9,8 @@ from typing import assert_never
 from controllers.core import labels
 from controllers.core.model import Point
 from controllers.core.parameters import point_annotations
-from controllers.worlds.argo.calls.api import WORKFLOWS, ApiError, KubeApi, NotFoundError
+from controllers.worlds.argo.calls.api import WORKFLOWS, KubeApi
+from controllers.worlds.argo.calls.errors import ApiError, NotFoundError
 from controllers.worlds.argo.deciding import commands
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.trials import TrialState

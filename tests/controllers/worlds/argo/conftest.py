@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from controllers.core.model import Trial, TrialId
-from controllers.worlds.argo.calls.api import KubeApi, UnavailableError
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.calls.errors import UnavailableError
 from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.argo.meaning.view import ClusterView
 from controllers.worlds.argo.reading.pods import PodRecord

@@ -6,20 +6,17 @@ from types import SimpleNamespace
 import pytest
 
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.calls.api import (
-    NODES,
-    PODS,
+from controllers.worlds.argo.calls.api import NODES, PODS, KubeApi, _list_metadata
+from controllers.worlds.argo.calls.errors import (
     ApiError,
     ConflictError,
     ForbiddenError,
     GoneError,
-    KubeApi,
     NotFoundError,
     RejectedError,
     TooLargeError,
     TooManyRequestsError,
     UnavailableError,
-    _list_metadata,
 )
 from tests.controllers.worlds.argo.fake_api import FakeApi
 from tests.controllers.worlds.argo.objects import node

@@ -14,7 +14,8 @@ import pytest
 from kubernetes import client
 
 from controllers.worlds.argo.calls import exec_call
-from controllers.worlds.argo.calls.api import KubeApi, NotAllowedNowError, RejectedError, UnavailableError
+from controllers.worlds.argo.calls.api import KubeApi
+from controllers.worlds.argo.calls.errors import NotAllowedNowError, RejectedError, UnavailableError
 from controllers.worlds.argo.calls.exec_call import run_command
 from controllers.worlds.argo.reading.pods import project_pod
 from controllers.worlds.argo.writing.pod_changes import ask_to_leave, kill

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controllers.worlds.argo.calls.api import ApiError
+from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from tests.controllers.worlds.argo.conftest import eventually
 

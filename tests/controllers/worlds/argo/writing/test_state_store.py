@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from controllers.core.errors import SpeconError
-from controllers.worlds.argo.calls.api import ApiError, UnavailableError
+from controllers.worlds.argo.calls.errors import ApiError, UnavailableError
 from controllers.worlds.argo.meaning.view import Campaign
 from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from tests.controllers.worlds.argo.fake_api import FakeApi, Json
