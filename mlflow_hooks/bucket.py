@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mlflow_hooks.errors import BadEnvironmentError
-from mlflow_hooks.objects import ConflictError, ObjectInfo, StoreError, Version
+from mlflow_hooks.objects import ObjectInfo, StaleVersionError, StoreError, Version
 from mlflow_hooks.state_folder import report
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Bucket:
             there = self.read(key)
             if (there[1] if there else None) != instead_of:
                 message = f"{key} was changed meanwhile"
-                raise ConflictError(message)
+                raise StaleVersionError(message)
             mode = "overwrite"
         with self._asking(key):
             return _version(self._obstore.put(self._store, key, data, mode=mode))
@@ -149,7 +149,7 @@ class Bucket:
             raise _MissingError(_brief(error)) from error
         except (errors.AlreadyExistsError, errors.PreconditionError) as error:
             message = f"{key} was changed meanwhile"
-            raise ConflictError(message) from error
+            raise StaleVersionError(message) from error
         except (errors.UnauthenticatedError, errors.PermissionDeniedError) as error:
             # Credentials that have run out are read again: the environment or a file may have others by now.
             self._store = self._open()

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from mlflow_hooks.errors import BadEnvironmentError
-from mlflow_hooks.objects import ConflictError, ObjectInfo, StoreError, Version
+from mlflow_hooks.objects import ObjectInfo, StaleVersionError, StoreError, Version
 from mlflow_hooks.state_folder import sync
 
 SCHEME: Final = "file://"
@@ -58,7 +58,7 @@ class FolderObjects:
                 there = self.read(key)
                 if (there[1] if there else None) != instead_of:
                     message = f"{key} was changed meanwhile"
-                    raise ConflictError(message)
+                    raise StaleVersionError(message)
                 with _beside(path) as beside:
                     beside.write_bytes(data)
         return _version(data)

@@ -20,7 +20,7 @@ from mlflow_hooks.checkpoints import KEPT, MANIFEST
 from mlflow_hooks.head import Head, StoredCheckpoint, StoredFile
 from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.journal import POINTS, SENT, mark_kept
-from mlflow_hooks.objects import ConflictError, ObjectStore, StoreError, Version
+from mlflow_hooks.objects import ObjectStore, StaleVersionError, StoreError, Version
 from mlflow_hooks.state_folder import ENDED, IDENTITY, RUN, report, write_whole
 
 _HEAD: Final = "head.json"
@@ -68,7 +68,7 @@ class Mirror:
                 self._bring_here()
             try:
                 self._write(replace(self._head, attempt=self._attempt))
-            except ConflictError:
+            except StaleVersionError:
                 continue  # The attempt before was just writing, or a third takes over: again, from what is there.
             self._mark_kept()
             self._remove_strays()
@@ -113,7 +113,7 @@ class Mirror:
             return
         try:
             self._write(new)
-        except ConflictError as error:
+        except StaleVersionError as error:
             self._settle(new, error)
         self._mark_kept()
         self._remove_unnamed(head)
@@ -127,7 +127,7 @@ class Mirror:
         self._version = self._store.write(f"{self._trial}/{_HEAD}", head.encode(), self._version)
         self._head = head
 
-    def _settle(self, wanted: Head, error: ConflictError) -> None:
+    def _settle(self, wanted: Head, error: StaleVersionError) -> None:
         """Find out who wrote the head: it may be this attempt, by a request whose answer was lost.
 
         Raises:

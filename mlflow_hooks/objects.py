@@ -15,7 +15,7 @@ class StoreError(Exception):
     """A store did not do what it was asked; it may do so later."""
 
 
-class ConflictError(StoreError):
+class StaleVersionError(StoreError):
     """An object is not, or no longer, the one that was to be replaced."""
 
 
@@ -51,7 +51,7 @@ class ObjectStore(Protocol):
         """Write a small object instead of one version of it, or where there is none; return the new version.
 
         Raises:
-            ConflictError: there is another one.
+            StaleVersionError: there is another one.
         """
         ...
 

@@ -15,7 +15,7 @@ from mlflow_hooks.folder_objects import FolderObjects
 from mlflow_hooks.head import Head, StoredCheckpoint, StoredFile
 from mlflow_hooks.journal import Journal, Point, kept_bytes, mark_sent, read_unsent
 from mlflow_hooks.mirror import Mirror, ReplacedError
-from mlflow_hooks.objects import ConflictError, ObjectStore, StoreError
+from mlflow_hooks.objects import ObjectStore, StaleVersionError, StoreError
 from mlflow_hooks.store_address import open_store
 from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
 
@@ -48,7 +48,7 @@ def test_only_the_version_that_was_named_is_replaced(store: ObjectStore) -> None
     first = store.write("t/head", b"one", None)
     second = store.write("t/head", b"two", first)
     for stale in (None, first):
-        with pytest.raises(ConflictError):
+        with pytest.raises(StaleVersionError):
             store.write("t/head", b"three", stale)
     assert store.read("t/head") == (b"two", second)
 
@@ -60,7 +60,7 @@ def test_one_of_eight_writers_that_come_at_once_wins(store: ObjectStore) -> None
     def write(number: int) -> None:
         try:
             store.write("t/head", str(number).encode(), version)
-        except ConflictError:
+        except StaleVersionError:
             return
         won.append(number)
 
@@ -116,7 +116,7 @@ def test_a_store_that_ignores_conditions_is_found_out_and_told(
         assert not store.conditional
         assert "ignores conditional writes" in capsys.readouterr().err
         store.write("t/head", b"two", version)
-        with pytest.raises(ConflictError):  # the weaker way: it looks before it writes
+        with pytest.raises(StaleVersionError):  # the weaker way: it looks before it writes
             store.write("t/head", b"three", version)
         assert [found.key for found in store.list(".specon-probe/")] == []
     finally:
@@ -284,7 +284,7 @@ class Losing:
         if self.lose:
             self.lose = False
             message = "it was changed meanwhile"  # as a request that a library sent twice
-            raise ConflictError(message)
+            raise StaleVersionError(message)
         return version
 
 
