@@ -142,6 +142,10 @@ class StopRequest:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _Handler(self, theirs))
 
+    def seconds_left(self, grace_s: float, otherwise: float) -> float:
+        """Return the seconds that are left of ``grace_s`` since the request; ``otherwise`` where there was none."""
+        return max(0.0, self.heard_at + grace_s - time.monotonic()) if self.heard else otherwise
+
     def let_go(self) -> None:
         """Give SIGTERM back to the handler that had it."""
         if callable(self._before) or isinstance(self._before, signal.Handlers):

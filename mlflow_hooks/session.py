@@ -1,7 +1,6 @@
 """The trial itself: where it goes on, what it logs, when it saves, and when it leaves."""
 
 import signal
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,19 +11,16 @@ from typing import Any, Final, NoReturn, Self
 from mlflow_hooks.checkpoints import STUTTERS, Checkpoints, Restoring
 from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
-from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
-from mlflow_hooks.mirror import Mirror
-from mlflow_hooks.objects import StoreError
 from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
 from mlflow_hooks.sender import short_timeouts
-from mlflow_hooks.settings import AttemptSettings, read_settings
+from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import report
 from mlflow_hooks.states import State
-from mlflow_hooks.store_address import open_store
+from mlflow_hooks.store_use import ask_patiently, open_mirror
 from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
 from mlflow_hooks.values import Values
 
@@ -32,50 +28,14 @@ LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
 _LEAVING_MARGIN_S: Final = LEAVING_FLUSH_S + 2.0
 """What is left of the grace when an attempt stops waiting for the store, to end by itself and not by SIGKILL."""
-_STORE_PATIENCE_S: Final = 300.0
-_LONGEST_PAUSE_S: Final = 10.0
 _LAST_UPLOAD_S: Final = 600.0
 """A training that has ended waits so long for the store to take what came out."""
 _ENDED_BY_SIGTERM: Final = 128 + signal.SIGTERM
 """The exit code of a shell whose command SIGTERM ended; Lightning ends with it too."""
 
 
-def trial(
-    params: Mapping[str, Any] | None = None,
-    objective: str | None = None,
-    direction: str | None = None,
-    *,
-    checkpoint_every_s: float = 10.0,
-    flush_s: float = 10.0,
-) -> "TrialSession":
-    """Make this script one attempt of a trial, to be used in a ``with`` statement.
-
-    All arguments but ``checkpoint_every_s`` are defaults: what a sweep sets in the environment wins.
-
-    Args:
-        params: hyperparameters, by name.
-        objective: name of the metric that says how good the model is.
-        direction: ``"minimize"`` or ``"maximize"``.
-        checkpoint_every_s: seconds between periodic checkpoints; they come less often where
-            saving would take more than 5 % of the time.
-        flush_s: seconds to wait at the end for MLflow to take the rest.
-
-    An attempt trains its trial in one ``with trial()``. By hand, where no sweep names a trial, each call makes a trial
-    of its own.
-
-    Raises:
-        BadEnvironmentError: naming the variable or argument, and its value.
-        SecondTrialError: the attempt has its trial already, in this process or another one.
-    """
-    for name, seconds in (("checkpoint_every_s", checkpoint_every_s), ("flush_s", flush_s)):
-        if not seconds >= 0:
-            message = f"{name} must be 0 or more seconds, not {seconds!r}"
-            raise BadEnvironmentError(message)
-    return TrialSession(read_settings(params, objective, direction, flush_s), checkpoint_every_s)
-
-
 class TrialSession:
-    """One attempt of a trial. Made by ``trial()``; alive from the start of its ``with`` block.
+    """One attempt of a trial. Made by ``mlflow_hooks.trial()``; alive from the start of its ``with`` block.
 
     Attributes:
         settings: what the attempt was told: ids, folder, sweep.
@@ -100,8 +60,7 @@ class TrialSession:
         short_timeouts()
         self._owner = Ownership(settings.folder, settings.attempt)
         self._record: Record | None = None
-        store = open_store(settings.store) if settings.store else None
-        mirror = Mirror(store, settings.folder, settings.trial_id, settings.attempt) if store else None
+        mirror = open_mirror(settings)
         if settings.rank == 0:
             self.gang = Gang(settings, self._wants_to_leave, lambda: 0.0, lambda: 0.0)
             if mirror:
@@ -322,20 +281,9 @@ class TrialSession:
         Raises:
             MigrationExit: it does not answer for minutes, or the attempt was asked to leave.
         """
-        began, pause = time.monotonic(), 1.0
-        while True:
-            try:
-                ask()
-            except (StoreError, OSError) as error:
-                if pause == 1.0:
-                    report(f"the store of checkpoints does not answer ({error}); trying again")
-                if self._stop.asked or time.monotonic() > began + _STORE_PATIENCE_S:
-                    self.gang.say_leaving()
-                    self._go(f"left, since the store of checkpoints does not answer: {error}")
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_S)
-            else:
-                return
+        if (error := ask_patiently(ask, lambda: self._stop.asked)) is not None:
+            self.gang.say_leaving()
+            self._go(f"left, since the store of checkpoints does not answer: {error}")
 
     def _wants_to_leave(self) -> bool:
         return self._stop.asked or self._owner.lost
@@ -444,17 +392,11 @@ class TrialSession:
         steps_left = self._cut_short() or (self._stop.heard and self._total is None and error is not None)
         return steps_left and not self._trained
 
-    def _seconds_to_leave(self) -> float:
-        """Return the seconds for which this attempt may wait for the store before it is killed."""
-        heard_at = min(self._stop.heard_at, time.monotonic())
-        until = heard_at + self.settings.grace_s - _LEAVING_MARGIN_S if self._stop.heard else heard_at + _LAST_UPLOAD_S
-        return max(0.0, until - time.monotonic())
-
     def _go_on_elsewhere(self, error: BaseException | None) -> None:
         if not self._owner.lost:
             self._said.left()
         if self._record and not self._owner.lost:
-            self._record.settle(self._seconds_to_leave())
+            self._record.settle(self._stop.seconds_left(self.settings.grace_s - _LEAVING_MARGIN_S, _LAST_UPLOAD_S))
             self._record.flush(LEAVING_FLUSH_S)
         if isinstance(error, MigrationExit):
             return
