@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from controllers.core import labels
 from controllers.worlds.local.beginnings import note_beginning
 from controllers.worlds.local.endings import is_hooked, owned_by, steps_gained, true_code
-from controllers.worlds.local.environment import compose_environment, threads_of
+from controllers.worlds.local.environment import compose_environment, threads_told
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name, write_whole
 from controllers.worlds.local.last_words import last_line
@@ -284,10 +284,10 @@ class Attempts:
             self._shares.resize(key, cpu)
 
     def threads(self, job: LocalJob, part: float) -> int:
-        """Return with how many threads each worker is told to compute; 0 where the user chose a number."""
+        """Return with how many threads each worker computes, by its environment; 0 where nobody told."""
         around = self._around
         cores = min(cores_at_most(job.step, around.node_cpu[node]) for node in job.nodes)
-        return threads_of({**around.inherited, **job.step.environment, **around.imposed}, cores, part)
+        return threads_told({**around.inherited, **job.step.environment, **around.imposed}, cores, part)
 
     def share(self, job: LocalJob, part: float) -> None:
         """Tell the hooks of an attempt, where it has some, the fair part of its node that each worker has, in cores."""

@@ -74,6 +74,16 @@ def compose_environment(
     return whole
 
 
+def threads_told(env: Mapping[str, str], cpus: float, part: float) -> int:
+    """Return with how many threads an attempt computes as far as its environment tells, 0 where it doesn't.
+
+    It is the number that the user chose, the greatest of several, or ours.
+    """
+    chosen = [text for name in _THREADS if (text := env.get(name))]
+    numbers = [int(text) for text in chosen if text.isascii() and text.isdecimal()]
+    return max(numbers, default=0) if chosen else threads_of(env, cpus, part)
+
+
 def threads_of(env: Mapping[str, str], cpus: float, part: float) -> int:
     """Return how many threads an attempt is told to compute with, see ``composed``; 0 where the user chose a number."""
     return 0 if any(env.get(name) for name in _THREADS) else max(1, math.floor(min(cpus, part)))

@@ -4,7 +4,13 @@ import sys
 
 import pytest
 
-from controllers.worlds.local.environment import common, compose_environment, inherit_environment, without_proxy
+from controllers.worlds.local.environment import (
+    common,
+    compose_environment,
+    inherit_environment,
+    threads_told,
+    without_proxy,
+)
 from mlflow_hooks import contract, threads
 from mlflow_hooks.tracking_server import tracking_uri
 
@@ -48,6 +54,20 @@ def test_a_number_of_threads_that_the_user_chose_stays(name: str) -> None:
         assert env[name] == "7"
         assert contract.ENV_THREADS not in env
         assert env.get("OMP_NUM_THREADS", "7") == "7"
+
+
+@pytest.mark.parametrize(
+    ("env", "told"),
+    [
+        ({}, 3),
+        ({"OMP_NUM_THREADS": "1"}, 1),
+        ({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "2"}, 2),
+        ({"OMP_NUM_THREADS": "4,2"}, 0),
+        ({"OMP_NUM_THREADS": ""}, 3),
+    ],
+)
+def test_policies_are_told_of_the_threads_that_we_or_the_user_chose(env: dict[str, str], told: int) -> None:
+    assert threads_told(env, cpus=4.0, part=3.5) == told
 
 
 def test_hooks_follow_the_share_where_the_world_chose_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

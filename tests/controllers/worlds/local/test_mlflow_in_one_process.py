@@ -51,3 +51,17 @@ def test_an_mlflow_without_what_it_takes_is_served_by_its_own_command(monkeypatc
         "--artifacts-destination",
         "artifacts",
     ]
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="sessions are not scheduled as one here")
+def test_trials_come_before_the_server_also_where_each_session_is_scheduled_as_one(tmp_path: Path) -> None:
+    server = LocalMlflow(tmp_path / "mlflow")
+    server.start()
+    try:
+        server.wait_ready()
+        niceness = psutil.Process(server.pid).nice()
+        of_its_session = Path(f"/proc/{server.pid}/autogroup").read_text().split()
+    finally:
+        server.close()
+    assert niceness > 0
+    assert of_its_session[1:] == ["nice", str(niceness)]
