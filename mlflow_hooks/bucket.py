@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.numbered import read_numbered, write_numbered
 from mlflow_hooks.objects import ObjectInfo, StaleVersionError, StoreError, Version
 from mlflow_hooks.state_folder import report
 
@@ -78,31 +79,43 @@ class Bucket:
             self.remove([key])
             if not self._probed:
                 report(
-                    f"{self._address} ignores conditional writes: while two attempts of a trial are alive, as after a "
-                    "node was lost, points may be logged twice; most servers of S3's protocol do heed them"
+                    f"{self._address} ignores conditional writes: where two attempts of a trial write in the same "
+                    "moment, points may be logged twice; most servers of S3's protocol do heed them"
                 )
         return self._probed
 
     def read(self, key: str) -> tuple[bytes, Version] | None:
         """Return an object and its version."""
-        try:
-            with self._asking(key):
-                answer = self._obstore.get(self._store, key)
-                return answer.bytes().to_bytes(), _version(answer.meta)
-        except _MissingError:
-            return None
+        if not self.conditional:
+            return read_numbered(self, key)
+        found = self._get(key)
+        return None if found is None else (found[0], _version(found[1]))
 
     def write(self, key: str, data: bytes, instead_of: Version | None) -> Version:
         """Write an object instead of a version of it."""
-        mode: Any = "create" if instead_of is None else dict(instead_of)
         if not self.conditional:
-            there = self.read(key)
-            if (there[1] if there else None) != instead_of:
-                message = f"{key} was changed meanwhile"
-                raise StaleVersionError(message)
-            mode = "overwrite"
+            return write_numbered(self, key, data, instead_of)
         with self._asking(key):
+            mode: Any = "create" if instead_of is None else dict(instead_of)
             return _version(self._obstore.put(self._store, key, data, mode=mode))
+
+    def get(self, key: str) -> bytes | None:
+        """Return an object as it is now."""
+        found = self._get(key)
+        return None if found is None else found[0]
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write an object, whatever was there."""
+        with self._asking(key):
+            self._obstore.put(self._store, key, data)
+
+    def _get(self, key: str) -> "tuple[bytes, obstore.ObjectMeta] | None":
+        try:
+            with self._asking(key):
+                answer = self._obstore.get(self._store, key)
+                return answer.bytes().to_bytes(), answer.meta
+        except _MissingError:
+            return None
 
     def upload(self, key: str, path: Path) -> None:
         """Write an object from a file, a large one in parts."""
@@ -135,10 +148,12 @@ class Bucket:
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects below a prefix."""
+        folder = prefix.rpartition("/")[0]  # obstore's own prefixes are whole names
         with self._asking(prefix):
-            for several in self._obstore.list(self._store, prefix):
+            for several in self._obstore.list(self._store, folder or None):
                 for found in several:
-                    yield ObjectInfo(found["path"], found["size"], found["last_modified"])
+                    if found["path"].startswith(prefix):
+                        yield ObjectInfo(found["path"], found["size"], found["last_modified"])
 
     @contextmanager
     def _asking(self, key: str) -> Iterator[None]:

@@ -248,9 +248,11 @@ class Mirror:
         An attempt that takes over later begins to upload after that. So what was there before we still owned the trial
         is none of its.
         """
-        named = {f"{self._trial}/{key}" for key in (*_keys(self._head), _HEAD)}
+        named = {f"{self._trial}/{key}" for key in _keys(self._head)}
         with suppress(StoreError):
-            there = [found.key for found in self._store.list(f"{self._trial}/")]
+            everything = (found.key for found in self._store.list(f"{self._trial}/"))
+            # A store without versions keeps those of the head beside it.
+            there = [key for key in everything if not key.startswith(f"{self._trial}/{_HEAD}")]
             still = self._store.read(f"{self._trial}/{_HEAD}")
             if still is not None and still[1] == self._version:
                 self._store.remove(key for key in there if key not in named)

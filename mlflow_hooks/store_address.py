@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mlflow_hooks import bucket, folder_objects
+from mlflow_hooks import bucket, folder_objects, run_artifacts
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.objects import ObjectStore
 
@@ -19,8 +19,10 @@ _UNSAFE: Final = ("{{", "?", "#", " ", "@")
 
 def why_no_store(address: object) -> str | None:
     """Return why ``address`` names no store, in words that follow it; None where it does."""
+    if address == run_artifacts.ADDRESS:
+        return None
     if not isinstance(address, str) or not address.startswith(KINDS):
-        return f"is no store for checkpoints; one begins with {', '.join(KINDS)}"
+        return f"is no store for checkpoints; one is {run_artifacts.ADDRESS!r}, or begins with {', '.join(KINDS)}"
     scheme, _, rest = address.partition("://")
     place = rest.partition("/")[2 if scheme == "file" else 0]
     if not place or any(mark in address for mark in _UNSAFE):
@@ -29,7 +31,7 @@ def why_no_store(address: object) -> str | None:
 
 
 def open_store(address: str) -> ObjectStore:
-    """Return the store at ``address``, such as ``s3://bucket/prefix`` or ``file:///mnt/shared/prefix``.
+    """Return the store at ``address``, which names no run, such as ``s3://bucket/prefix`` or ``file:///mnt/shared/prefix``.
 
     Raises:
         BadEnvironmentError: it is no such address, or what it needs is not installed.

@@ -102,6 +102,10 @@ class TrackingServer(Protocol):
         """Return whether a run is there and not deleted."""
         ...
 
+    def artifact_uri(self, run: str) -> str:
+        """Return where a run's artifacts are, as MLflow names it."""
+        ...
+
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """Set a run's status, and when it ended."""
         ...
@@ -189,6 +193,12 @@ class RestServer:
         answer = self._ask(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
         with _of_another_kind():
             return str(answer["run"]["info"].get("lifecycle_stage", _ACTIVE)) == _ACTIVE
+
+    def artifact_uri(self, run: str) -> str:
+        """See ``TrackingServer``."""
+        answer = self._ask(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
+        with _of_another_kind():
+            return str(answer["run"]["info"]["artifact_uri"])
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""
@@ -325,6 +335,11 @@ class LibraryServer:
         """See ``TrackingServer``."""
         with _translated():
             return str(self._client.get_run(run).info.lifecycle_stage) == _ACTIVE
+
+    def artifact_uri(self, run: str) -> str:
+        """See ``TrackingServer``."""
+        with _translated():
+            return str(self._client.get_run(run).info.artifact_uri)
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""

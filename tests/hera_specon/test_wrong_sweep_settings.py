@@ -73,7 +73,7 @@ def test_a_sweeps_own_gates_and_grace_are_not_patched_over() -> None:
         ({"state_claim": "a", "state_volume": NFSVolume(server="s", path="/p")}, "one of them"),
         ({"state_volume": {"name": "x"}}, "hera.workflows"),
         ({"state": "s3://b/p", "state_claim": "a"}, "state='s3://b/p' and state_claim='a' are given"),
-        ({"state": "ftp://b/p"}, "'ftp://b/p' is no store for checkpoints; one begins with s3://"),
+        ({"state": "ftp://b/p"}, "'ftp://b/p' is no store for checkpoints; one is 'mlflow', or begins with s3://"),
         ({"state": "s3://"}, "'s3://' names no bucket; write it as s3://bucket/prefix"),
         ({"state": "file://server"}, "names no folder; write it as file:///mnt/shared/prefix"),
         ({"state": "s3://key@bucket/p"}, "names no bucket"),

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +17,14 @@ from mlflow_hooks.head import Head, StoredCheckpoint, StoredFile
 from mlflow_hooks.journal import Journal, Point, kept_bytes, mark_sent, read_unsent
 from mlflow_hooks.mirror import Mirror, ReplacedError
 from mlflow_hooks.objects import ObjectStore, StaleVersionError, StoreError
+from mlflow_hooks.run_artifacts import RunArtifacts
 from mlflow_hooks.store_address import open_store
+from mlflow_hooks.tracking_server import RestServer
+from tests.mlflow_hooks.hook_jobs import Server
 from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
 
-STORES = ["folder", "s3"]
+STORES = ["folder", "s3", "s3 that ignores conditions", "artifacts"]
+WITH_CONDITIONS = ["folder", "s3"]
 
 
 @pytest.fixture(params=STORES)
@@ -27,13 +32,29 @@ def store(request: pytest.FixtureRequest) -> ObjectStore:
     return made(request.param, request)
 
 
+@pytest.fixture(params=WITH_CONDITIONS)
+def conditional_store(request: pytest.FixtureRequest) -> ObjectStore:
+    return made(request.param, request)
+
+
 def made(kind: str, request: pytest.FixtureRequest) -> ObjectStore:
-    place = request.node.name.replace("[", "-").replace("]", "")
+    place = re.sub(r"[^\w-]", "-", request.node.name)
     if kind == "folder":
         return FolderObjects(f"file://{request.getfixturevalue('tmp_path')}/{place}")
     monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+    if kind == "artifacts":
+        mlflow: Server = request.getfixturevalue("mlflow_server")
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow.uri)
+        server_of_runs = RestServer(mlflow.uri)
+        run = server_of_runs.create_run("0", place, {})
+        return RunArtifacts(lambda: server_of_runs.artifact_uri(run))
     server: S3Server = request.getfixturevalue("s3_server")
-    for name, value in server.environment.items():
+    port = server.port
+    if kind == "s3 that ignores conditions":
+        before = WithoutConditions(server.port)
+        request.addfinalizer(before.stop)
+        port = before.port
+    for name, value in variables(port).items():
         monkeypatch.setenv(name, value)
     return Bucket(f"{server.address}/{place}")
 
@@ -53,7 +74,8 @@ def test_only_the_version_that_was_named_is_replaced(store: ObjectStore) -> None
     assert store.read("t/head") == (b"two", second)
 
 
-def test_one_of_eight_writers_that_come_at_once_wins(store: ObjectStore) -> None:
+def test_one_of_eight_writers_that_come_at_once_wins(conditional_store: ObjectStore) -> None:
+    store = conditional_store
     version = store.write("t/head", b"first", None)
     won: list[int] = []
 
@@ -116,14 +138,17 @@ def test_a_store_that_ignores_conditions_is_found_out_and_told(
         assert not store.conditional
         assert "ignores conditional writes" in capsys.readouterr().err
         store.write("t/head", b"two", version)
-        with pytest.raises(StaleVersionError):  # the weaker way: it looks before it writes
+        with pytest.raises(StaleVersionError):  # the weaker way: it looks before it writes, and once more afterwards
             store.write("t/head", b"three", version)
+        found = store.read("t/head")
+        assert found is not None
+        assert found[0] == b"two"
         assert [found.key for found in store.list(".specon-probe/")] == []
     finally:
         before.stop()
 
 
-@pytest.mark.parametrize("address", ["/mnt/x", "ftp://x/y", "file://server/x", "mlflow"])
+@pytest.mark.parametrize("address", ["/mnt/x", "ftp://x/y", "file://server/x", "mlflow:x"])
 def test_what_is_no_store_is_refused_by_name(address: str) -> None:
     with pytest.raises(BadEnvironmentError, match=address):
         open_store(address)
@@ -310,7 +335,8 @@ def test_a_head_that_names_files_elsewhere_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": 2}', b"[" * 100_000])
-def test_what_is_no_head_is_never_replaced(store: ObjectStore, tmp_path: Path, data: bytes) -> None:
+def test_what_is_no_head_is_never_replaced(conditional_store: ObjectStore, tmp_path: Path, data: bytes) -> None:
+    store = conditional_store
     store.write("s.a/head.json", data, None)
     with pytest.raises(StoreError):
         Attempt(store, tmp_path / "1", "first")
