@@ -30,7 +30,10 @@ help: ## List all targets
 
 .venv/.installed: pyproject.toml constraints.txt .venv/bin/uv
 	@echo "Installing everything for development ..."
-	$(UV) pip install --constraint constraints.txt --editable '.[pytorch,tensorflow,lightning,huggingface,xgboost,lightgbm,sklearn,dev]'
+	$(UV) pip install --constraint constraints.txt --editable '.[pytorch,tensorflow,lightning,huggingface,xgboost,lightgbm,sklearn,stores,dev]'
+	@# moto needs older libraries than we have, and tests only talk to it.
+	$(UV_SETTINGS) $(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/moto
+	$(UV_SETTINGS) $(BIN)/uv pip install --quiet --python .venv/moto/bin/python 'moto[server]==5.2.5'
 	@touch $@ .venv/.demo-installed
 
 .venv/.docs-installed: pyproject.toml constraints.txt .venv/bin/uv

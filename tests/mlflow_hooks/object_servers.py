@@ -10,11 +10,14 @@ import time
 import urllib.request
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Final
 
 from tests.mlflow_hooks.hook_jobs import free_port
 
 BUCKET: Final = "trials"
+_PYTHON: Final = Path(sys.prefix) / "moto" / "bin" / "python"
+"""moto has an environment of its own, which ``make install`` makes."""
 _CONDITIONS: Final = {"if-match", "if-none-match"}
 
 
@@ -36,8 +39,9 @@ class S3Server:
         return variables(self.port)
 
     def start(self) -> None:
+        assert _PYTHON.exists(), "make install sets moto up"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
+            [_PYTHON, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
             env={**os.environ, "MOTO_S3_DEFAULT_MAX_KEYS": "1000"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

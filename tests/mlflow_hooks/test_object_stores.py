@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,8 +20,10 @@ from mlflow_hooks.objects import ObjectStore, StaleVersionError, StoreError
 from mlflow_hooks.run_artifacts import RunArtifacts
 from mlflow_hooks.store_address import open_store
 from mlflow_hooks.tracking_server import RestServer
-from tests.mlflow_hooks.hook_jobs import Server
 from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
+
+if TYPE_CHECKING:
+    from tests.mlflow_hooks.hook_jobs import Server
 
 STORES = ["folder", "s3", "s3 that ignores conditions", "artifacts"]
 WITH_CONDITIONS = ["folder", "s3"]
@@ -38,7 +40,7 @@ def conditional_store(request: pytest.FixtureRequest) -> ObjectStore:
 
 
 def made(kind: str, request: pytest.FixtureRequest) -> ObjectStore:
-    place = re.sub(r"[^\w-]", "-", request.node.name)
+    place = request.getfixturevalue("tmp_path").name
     if kind == "folder":
         return FolderObjects(f"file://{request.getfixturevalue('tmp_path')}/{place}")
     monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")

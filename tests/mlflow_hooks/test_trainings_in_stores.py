@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mlflow.tracking import MlflowClient
 
 from mlflow_hooks.store_address import open_store
-from tests.mlflow_hooks.hook_jobs import Ended, RunJob, StartJob, wait_for
+from tests.mlflow_hooks.hook_jobs import Ended, RunJob, Server, StartJob, wait_for
 from tests.mlflow_hooks.object_servers import S3Server
 
 TOTAL = str(sum(range(30)))
@@ -25,11 +26,19 @@ def s3_server() -> Iterator[S3Server]:
         server.stop()
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", "s3", "mlflow"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     """Return the variables that send a trial's state to a store."""
     if request.param == "folder":
         return {"SPECON_STATE_STORE": f"file://{tmp_path}/store"}
+    if request.param == "mlflow":
+        mlflow: Server = request.getfixturevalue("mlflow_server")
+        return {
+            "SPECON_STATE_STORE": "mlflow",
+            "MLFLOW_TRACKING_URI": mlflow.uri,
+            "MLFLOW_EXPERIMENT_NAME": tmp_path.name,
+            "SPECON_FLUSH_S": "60",
+        }
     server: S3Server = request.getfixturevalue("s3_server")
     return {"SPECON_STATE_STORE": server.address, **server.environment}
 
@@ -80,6 +89,30 @@ def test_an_attempt_that_was_replaced_leaves_and_writes_nothing_more(
     ended = run_job("plain", "s.a", **on("m3", tmp_path), **store, JOB_STEPS="4000")
     assert (ended.code, ended.out["start"]) == (0, "3901")
     assert [step for step, _ in points(tmp_path / "m3" / "s.a")] == list(range(4000))
+
+
+def test_mlflow_has_each_step_once_after_moves_a_kill_and_two_attempts_at_once(
+    run_job: RunJob, start_job: StartJob, tmp_path: Path, s3_server: S3Server, mlflow_server: Server
+) -> None:
+    told = {"MLFLOW_TRACKING_URI": mlflow_server.uri, "MLFLOW_EXPERIMENT_NAME": tmp_path.name, "SPECON_FLUSH_S": "60"}
+    store = {"SPECON_STATE_STORE": s3_server.address, **s3_server.environment, **told, "JOB_STEPS": "1500"}
+    slow = {"JOB_SLEEP_S": "0.02", "JOB_EVERY_S": "1"}
+    older = start_job("plain", "s.a", **on("m1", tmp_path), **store, **slow)
+    sent = tmp_path / "m1" / "s.a" / "points.sent"
+    wait_for(lambda: sent.exists() and int(sent.read_text()) > 0)
+    assert run_job("plain", "s.a", **on("m2", tmp_path), **store, **slow, JOB_SIGNAL="600:SIGKILL").code == -9
+    assert older.wait(timeout=60) == 75
+    assert run_job("plain", "s.a", **on("m3", tmp_path), **store, **slow, JOB_SIGNAL="900:SIGTERM").code == 75
+    ended = run_job("plain", "s.a", **on("m4", tmp_path), **store)
+    assert ended.code == 0, ended.err
+    client = MlflowClient(mlflow_server.uri)
+    experiment = client.get_experiment_by_name(tmp_path.name)
+    assert experiment is not None
+    (run,) = client.search_runs([experiment.experiment_id])
+    history = client.get_metric_history(run.info.run_id, "total")
+    assert [point.step for point in history] == list(range(1500))
+    assert [point.value for point in history] == [float(sum(range(n + 1))) for n in range(1500)]
+    assert run.info.status == "FINISHED"
 
 
 def test_a_store_that_goes_away_never_harms_the_training(
