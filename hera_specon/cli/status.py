@@ -132,7 +132,7 @@ def _show(read: Reader, *, watch: bool) -> None:
 
 def _until_over(read: Reader) -> "Iterator[Sequence[SweepState]]":
     """Yield the states every few seconds until the sweep is over; if the API server is away, the last ones again."""
-    from controllers.worlds.argo.calls.api import UnavailableError  # noqa: PLC0415 - `specon --help` must not wait for it
+    from controllers.worlds.argo.calls.errors import UnavailableError  # noqa: PLC0415 - `specon --help` must not wait for it
 
     states = read()
     while True:

@@ -241,7 +241,7 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> dict[str, Any
     Raises:
         Failure: It did not succeed, or nobody answered for too long.
     """
-    from controllers.worlds.argo.calls.api import UnavailableError  # noqa: PLC0415 - `specon --help` must not wait for these
+    from controllers.worlds.argo.calls.errors import UnavailableError  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.worlds.argo.calls.untrusted import text  # noqa: PLC0415
     from hera_specon.cluster.channel import ArgoServerError  # noqa: PLC0415
     from hera_specon.formatting import printable  # noqa: PLC0415
