@@ -36,12 +36,12 @@ class ObjectStore(Protocol):
     """Objects by key, below the address that the store was opened at.
 
     Every method raises ``StoreError`` where the store is away, refuses, or has no room.
-
-    Attributes:
-        conditional: whether ``write`` lets one of several writers win, whenever they come.
     """
 
-    conditional: bool
+    @property
+    def conditional(self) -> bool:
+        """Whether ``write`` lets one of several writers win, whenever they come."""
+        ...
 
     def read(self, key: str) -> tuple[bytes, Version] | None:
         """Return a small object and its version; None where there is none."""

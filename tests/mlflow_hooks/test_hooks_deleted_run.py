@@ -51,6 +51,10 @@ class Store:
         assert run == "run"
         return not self.deleted
 
+    def artifact_uri(self, run: str) -> str:
+        self._ask(changes=False)
+        return f"mlflow-artifacts:/0/{run}/artifacts"
+
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         self._ask(changes=True)
         assert (run, status, ended_at) == ("run", "RUNNING", None)
