@@ -28,7 +28,7 @@ _REQUEST: Final = timedelta(seconds=60)
 _CONNECT: Final = timedelta(seconds=10)
 _RETRIES: Final = 3
 _RETRIED: Final = timedelta(seconds=30)
-"""obstore repeats a request that fails as a busy or broken server's does; whoever asked repeats the rest."""
+"""obstore repeats requests for so long where a server is busy or broken. Our callers repeat the rest."""
 _MOST_ERROR: Final = 300
 
 

@@ -209,7 +209,7 @@ class Mirror:
             shutil.rmtree(beside, ignore_errors=True)
 
     def _journal(self, head: Head) -> tuple[tuple[StoredFile, ...], str]:
-        """Return where the whole journal is: in objects, of which one may have been added now, and what is beyond."""
+        """Return where the whole journal is: in objects, and what is beyond; an object may be added for it."""
         try:
             with (self._folder / POINTS).open("rb") as lines:
                 lines.seek(sum(part.size for part in head.parts))
