@@ -283,8 +283,8 @@ class Sweep(_SweepTemplates, Container):
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.
         seconds_per_step: Time that a step of training should take, likewise; the policy ``dqoes`` uses it.
-        state: Store of objects for checkpoints, such as ``"s3://bucket/prefix"``, ``"gs://..."`` or ``"az://..."``: no
-            volume is needed then. Trials get its credentials as any pod does: by ``env=``, ``env_from=``, or their
+        state: Store of objects for checkpoints, such as ``"s3://bucket/prefix"``, ``"gs://..."``, ``"az://..."``, or
+            ``"mlflow"`` for the artifacts of each trial's run: no volume is needed then. Trials get its credentials as any pod does: by ``env=``, ``env_from=``, or their
             service account. The trainer's image needs ``hera-specon-hooks[stores]``.
         state_root: Folder for checkpoints, on a volume that every node mounts, or of the pod alone with ``state=``.
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
