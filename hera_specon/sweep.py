@@ -284,8 +284,9 @@ class Sweep(_SweepTemplates, Container):
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.
         seconds_per_step: Time that a step of training should take, likewise; the policy ``dqoes`` uses it.
         state: Store of objects for checkpoints, such as ``"s3://bucket/prefix"``, ``"gs://..."``, ``"az://..."``, or
-            ``"mlflow"`` for the artifacts of each trial's run: no volume is needed then. Trials get its credentials as any pod does: by ``env=``, ``env_from=``, or their
-            service account. The trainer's image needs ``hera-specon-hooks[stores]``.
+            ``"mlflow"`` for the artifacts of each trial's run: no volume is needed then. Trials get its credentials as
+            any pod does: by ``env=``, ``env_from=``, or their service account. The trainer's image needs
+            ``hera-specon-hooks[stores]`` for buckets.
         state_root: Folder for checkpoints, on a volume that every node mounts, or of the pod alone with ``state=``.
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
