@@ -129,6 +129,8 @@ class NodeLine:
         keys: list[Key] = []
         while heap and len(keys) < count:
             key = heappop(heap)
+            if keys[-1:] == [key]:
+                continue  # The node came back to what it was: it stands here twice, one after the other.
             if key == self._tally.keys[key[-1]] and self._suits(key[-1]):
                 keys.append(key)
         for key in keys:

@@ -104,8 +104,9 @@ def test_a_gang_that_is_not_whole_is_left_alone_and_a_whole_one_needs_room_for_a
     partial = running("a", workers=3)
     assert "only 1 of 3 workers" in objections(guarded([partial], move(A, "w2")))[0]
     gang = trial("a", "w1", "w1", "w1", cpu=2.0, progress=FRESH)
-    assert moves(guarded([gang], move(A, "w2"))) == [("a", "w2")]
-    assert guarded([gang], move(A, "w2"), nodes=(NODES[0], node("w2", 5.0))).proposals == ()
+    whole = move(A, *["w2"] * 3)
+    assert moves(guarded([gang], whole)) == [("a", "w2")]
+    assert guarded([gang], whole, nodes=(NODES[0], node("w2", 5.0))).proposals == ()
 
 
 def test_no_node_gets_more_requests_than_it_has_moves_under_way_included() -> None:

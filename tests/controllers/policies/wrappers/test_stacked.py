@@ -36,8 +36,8 @@ def resize(name: TrialId, cpu: float) -> Proposal:
     return Proposal(Resize(name, cpu), "share")
 
 
-def move(name: TrialId, where: str) -> Proposal:
-    return Proposal(Migrate(name, (NodeName(where),)), "move")
+def move(name: TrialId, *where: str) -> Proposal:
+    return Proposal(Migrate(name, tuple(map(NodeName, where))), "move")
 
 
 def decided(*policies: Scripted) -> Decision[tuple[int, ...]]:
