@@ -13,6 +13,7 @@ from mlflow_hooks.store_address import open_store
 from tests.mlflow_hooks.hook_jobs import Ended, RunJob, Server, StartJob, wait_for
 from tests.mlflow_hooks.object_servers import S3Server
 
+pytestmark = pytest.mark.slow
 TOTAL = str(sum(range(30)))
 
 
