@@ -93,7 +93,7 @@ class FolderObjects:
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects whose keys begin with ``prefix``."""
         with _telling():
-            for path in _objects((self._root / prefix).parent if not prefix.endswith("/") else self._root / prefix):
+            for path in _objects(self._root / prefix.rpartition("/")[0]):
                 key = path.relative_to(self._root).as_posix()
                 if key.startswith(prefix):
                     stat = path.stat()

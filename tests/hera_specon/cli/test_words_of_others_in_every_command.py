@@ -158,6 +158,7 @@ SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
     "status": in_both(("status", "RUN"), ("status",), ("status", "RUN", "--json")),
     "report": of_runs(("report", "RUN"), ("report", HOSTILE)),
     "export": of_runs(("export", "RUN"), ("export", HOSTILE)),
+    "clean": of_runs(("clean", "RUN"), ("clean", HOSTILE), ("clean", "--state", f"s3://{HOSTILE}")),
     "replay": of_runs(("replay", "RUN", "--seeds", "1"), ("replay", HOSTILE)),
     "pause": in_both(("pause", "RUN", "--all"), ("pause", "RUN", HOSTILE)),
     "resume": in_both(("resume", "RUN", "--all", "--dry-run"), ("resume", "RUN", HOSTILE)),

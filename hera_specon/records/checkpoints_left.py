@@ -1,0 +1,125 @@
+"""Checkpoints that sweeps left behind, and what of them may go. MLflow's runs are never among them."""
+
+import re
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from controllers.local_run.run_folder import RunFolder, read_result
+from hera_specon.formatting import natural
+from hera_specon.records.run_folder import parts_of
+from mlflow_hooks.head import Head
+from mlflow_hooks.objects import ObjectInfo, ObjectStore, StoreError
+
+_HEAD = "head.json"
+_OURS = re.compile(r"head\.json(/|$)|step-\d{8,}/|journal/\d{6,}-")
+_ENDED = "ended.json"
+
+
+class Keep(StrEnum):
+    """Which checkpoints stay."""
+
+    BEST = "best"
+    NEWEST = "newest"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """What may go of one sweep under one policy: ``places`` are folders on this machine, or keys in a store.
+
+    ``age_s`` is for how many seconds nothing of it was written; ``size`` is in bytes.
+    """
+
+    sweep: str
+    policy: str
+    trials: int
+    places: tuple[str, ...]
+    size: int
+    age_s: float
+
+
+def left_here(folders: Sequence[Path], keep: Keep, older_s: float) -> Iterator[Leftover]:
+    """Yield what may go of the runs in ``folders``, which are over and older than so many seconds."""
+    for folder in folders:
+        if not RunFolder(folder, resumed=True).finished:
+            continue
+        for part in parts_of(folder):
+            going = [path for path in _checkpoints(part) if path not in _staying(part, keep)]
+            age_s = time.time() - max((path.stat().st_mtime for path in going), default=time.time())
+            if going and age_s >= older_s:
+                result = read_result(part)
+                policy = part.name.partition("-")[2] if result is None else result.policy
+                trials, size = len({path.parent for path in going}), sum(map(_size, going))
+                yield Leftover(folder.name, policy, trials, tuple(map(str, going)), size, age_s)
+
+
+def remove_here(leftover: Leftover) -> None:
+    """Remove checkpoints on this machine.
+
+    Raises:
+        OSError: one cannot be removed; those before it are gone.
+    """
+    for place in leftover.places:
+        shutil.rmtree(place)
+
+
+def left_in(store: ObjectStore, older_s: float) -> Iterator[Leftover]:
+    """Yield each sweep whose trials have all ended, and whose newest object in ``store`` is older than that.
+
+    Raises:
+        StoreError: the store is away, or does not let itself be read.
+    """
+    trials: dict[str, list[ObjectInfo]] = defaultdict(list)
+    for stored in store.list(""):
+        trial, _, rest = stored.key.partition("/")
+        # Whatever else lies below the same address is not ours to remove.
+        if _OURS.match(rest):
+            trials[trial].append(stored)
+    sweeps: dict[str, list[str]] = defaultdict(list)
+    for trial in trials:
+        sweeps[trial.rpartition(".")[0] or trial].append(trial)
+    for sweep, members in sorted(sweeps.items()):
+        objects = [stored for trial in members for stored in trials[trial]]
+        age_s = time.time() - max(stored.written_at.timestamp() for stored in objects)
+        if age_s < older_s or not all(_ended(store, trial) for trial in members):
+            continue
+        # The heads go first: where this is broken off, nobody finds half of a checkpoint.
+        keys = sorted((stored.key for stored in objects), key=lambda key: (f"/{_HEAD}" not in key, key))
+        yield Leftover(sweep, "", len(members), tuple(keys), sum(stored.size for stored in objects), age_s)
+
+
+def _ended(store: ObjectStore, trial: str) -> bool:
+    head = store.read(f"{trial}/{_HEAD}")
+    if head is None:
+        return True  # what a broken-off removal left
+    try:
+        return _ENDED in Head.decode(head[0]).notes
+    except StoreError:
+        return False
+
+
+def _checkpoints(part: Path) -> list[Path]:
+    return sorted(path for path in (part / "state").glob("*/checkpoints/step-*") if path.is_dir())
+
+
+def _staying(part: Path, keep: Keep) -> frozenset[Path]:
+    """Return the checkpoints of one policy's folder that stay."""
+    newest: dict[str, Path] = {}
+    for path in sorted(_checkpoints(part), key=lambda path: natural(path.name)):
+        newest[path.parent.parent.name] = path
+    if keep is Keep.NONE:
+        return frozenset()
+    if keep is Keep.NEWEST:
+        return frozenset(newest.values())
+    result = read_result(part)
+    best = {ranked[0].id for ranked in result.ranking().values()} if result else set[str]()
+    return frozenset(path for trial, path in newest.items() if any(trial.endswith(f".{name}") for name in best))
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
