@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -296,7 +297,8 @@ def kept_bytes(folder: Path) -> int | None:
 def mark_kept(folder: Path, offset: int | None) -> None:
     """Record that a store of objects holds the first ``offset`` bytes; None where no store is to be waited for."""
     if offset is None:
-        (folder / KEPT).unlink(missing_ok=True)
+        with suppress(OSError):  # a disk that fails must not end a training
+            (folder / KEPT).unlink(missing_ok=True)
     else:
         write_whole(folder / KEPT, str(offset))
 
