@@ -15,7 +15,7 @@ from controllers.local_run.services import RunServices
 from controllers.policies.wrappers.managed import Managed
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
-from controllers.tracking.tags import TagBoard
+from controllers.tracking.tag_boards import TagBoard
 from controllers.worlds.local.engine_files import StateFile
 from controllers.worlds.local.processes import proctree
 from controllers.worlds.local.world import LocalWorld

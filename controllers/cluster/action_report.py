@@ -10,7 +10,7 @@ from controllers.cluster.logs import fields
 from controllers.core.actions import Action, Assessment, Migrate, Place, Resize, Stop, Suspend, written
 from controllers.core.model import Trial, TrialId
 from controllers.core.ports import Outcome, OutcomeKind
-from controllers.tracking.tags import Compose, trial_tags
+from controllers.tracking.tag_boards import Compose, trial_tags
 from mlflow_hooks import contract
 
 _LOG = logging.getLogger(__name__)

@@ -36,7 +36,8 @@ from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering
-from controllers.tracking.tags import ForecastBoard, TagBoard, TagWriter
+from controllers.tracking.tag_boards import ForecastBoard, TagBoard
+from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.meaning.view import Campaign
 from controllers.worlds.argo.writing.runs import RunOf
 

@@ -17,6 +17,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
 from controllers.core.model import Sample, Snapshot, TrialId
 from controllers.tracking.access import MlflowAwayError, shown
+from controllers.tracking.tag_boards import TagBoard, trial_tags
 from controllers.worlds.local.jobs import LocalJob
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class LateMlflow:
         self._sweep = sweep
         self._side: OpenedMlflow | None = None
         self._error: SpeconError | None = None
-        self._seen: tuple[Snapshot, Mapping[TrialId, Assessment], Mapping[TrialId, str]] | None = None
+        self._tags = TagBoard(self.run_ids, trial_tags)
         self._problem = "it has not answered yet"
         self._began_at, self._told = time.monotonic(), False
         self._opened = threading.Event()
@@ -122,9 +123,7 @@ class LateMlflow:
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Keep the tags of the trials' runs up to date."""
-        self._seen = snapshot, assessments, reasons
-        if side := self.within(0.0):
-            side.tags.observe(*self._seen)
+        self._tags.observe(snapshot, assessments, reasons)
 
     def tell(self, forecast: Forecast) -> None:
         """Show on the runs what is foreseen."""
@@ -154,8 +153,6 @@ class LateMlflow:
     def settle(self, within_s: float) -> None:
         """Wait until the runs show all that was decided."""
         if side := self.within(0.0):
-            if self._seen is not None:
-                side.tags.observe(*self._seen)  # a short sweep may have ended before MLflow answered
             side.settle(within_s)
 
     def news(self) -> Iterable[str]:
@@ -178,7 +175,7 @@ class LateMlflow:
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             try:
-                side = OpenedMlflow(self._sweep, looks_elsewhere=looks_elsewhere)
+                side = OpenedMlflow(self._sweep, self._tags, looks_elsewhere=looks_elsewhere)
                 if follow is not None:
                     follow(side)
             except SpeconError as error:

@@ -25,7 +25,8 @@ from controllers.tracking.client import CarefulClient
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.script_runs import Whereabouts
 from controllers.tracking.sweep_runs import Steering, open_sweep
-from controllers.tracking.tags import TagWriter, trial_tags
+from controllers.tracking.tag_boards import TagBoard
+from controllers.tracking.tags import TagWriter
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks.tracking_server import tracking_server
@@ -75,6 +76,7 @@ class OpenedMlflow:
 
     Args:
         sweep: what is to be opened.
+        tags: what the runs of its trials should show.
         looks_elsewhere: whether the scripts of a sweep that goes on may have logged to other experiments before.
 
     Raises:
@@ -82,8 +84,9 @@ class OpenedMlflow:
         OSError: it is away.
     """
 
-    def __init__(self, sweep: SweepInMlflow, *, looks_elsewhere: bool) -> None:
+    def __init__(self, sweep: SweepInMlflow, tags: TagBoard, *, looks_elsewhere: bool) -> None:
         self._uid = sweep.uid
+        self._tags = tags
         self._client = CarefulClient(sweep.tracking_uri)
         steering = Steering(f"{sweep.title} · {sweep.policy}", sweep.policy, sweep.uid, spec=sweep.spec)
         self._runs = [open_sweep(self._client, name, at, steering) for name, at in sweep.experiments.items()]
@@ -114,7 +117,7 @@ class OpenedMlflow:
         reader = self._stack.enter_context(BackgroundReader(_EVERY_S))
         self.samples = self._stack.enter_context(reader.follow(self._seldom))
         writer = self._writer = self._stack.enter_context(TagWriter(self._client, rest=_REST))
-        self.tags = self._stack.enter_context(writer.board(lambda: self.source.run_ids, trial_tags))
+        self._stack.enter_context(writer.showing(self._tags))
         forecasts = writer.forecasts(lambda: self.source.run_ids, lambda: self.parents, clock.to_epoch)
         self.foreseen = self._stack.enter_context(forecasts)
         self.postman = Postman(root, self.parents, tracking_server())
@@ -131,7 +134,7 @@ class OpenedMlflow:
         """Wait until the runs show all that was decided; no trial trains any more."""
         self._writer.hurry()
         self.source.poll(whole=True)  # runs may have been made since the last look
-        self.tags.settle(within_s)
+        self._tags.settle(within_s)
 
     def without_runs(self, objectives: Mapping[TrialId, str]) -> Collection[TrialId]:
         """Return the trials that have no run, of those whose objectives are given.

@@ -18,7 +18,7 @@ from controllers.forecast.forecaster import Forecaster
 from controllers.record.recorder import Recorder
 from controllers.record.silence import SilenceWatch
 from controllers.record.timeline import TimelineFile
-from controllers.tracking.tags import TagBoard, trial_tags
+from controllers.tracking.tag_boards import TagBoard, trial_tags
 from controllers.worlds.local.engine_files import StateFile
 from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.jobs import LocalJob

@@ -14,6 +14,7 @@ from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, TrialId
 from controllers.tracking import background, tags
 from controllers.tracking.background import BackgroundReader
+from controllers.tracking.tag_boards import trial_tags
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.calls.write_queue import WriteQueue
@@ -165,8 +166,8 @@ def test_a_run_that_takes_no_tags_keeps_no_other_from_its_own_and_is_asked_less_
     ids = {TrialId(name): name for name in (bad, "good", "other")}
     with (
         TagWriter(mlflow, round_s=0.01, again_s=0.1) as writer,  # type: ignore[arg-type] # only log_batch is used
-        writer.board(lambda: ids, tags.trial_tags, GREEDY) as greedy,
-        writer.board(lambda: ids, tags.trial_tags, VICTIM) as victim,
+        writer.board(lambda: ids, trial_tags, GREEDY) as greedy,
+        writer.board(lambda: ids, trial_tags, VICTIM) as victim,
     ):
         greedy.observe(trials(bad, "good"), {}, {})
         victim.observe(trials("other"), {}, {})
@@ -183,8 +184,8 @@ def test_the_many_tags_of_one_namespace_leave_the_others_their_turn(monkeypatch:
     ids = {TrialId(name): name for name in (*crowd, "other")}
     with (
         TagWriter(mlflow, round_s=0.01, again_s=0.1) as writer,  # type: ignore[arg-type] # only log_batch is used
-        writer.board(lambda: ids, tags.trial_tags, GREEDY) as greedy,
-        writer.board(lambda: ids, tags.trial_tags, VICTIM) as victim,
+        writer.board(lambda: ids, trial_tags, GREEDY) as greedy,
+        writer.board(lambda: ids, trial_tags, VICTIM) as victim,
     ):
         greedy.observe(trials(*crowd), {}, {})
         eventually(lambda: mlflow.written)
@@ -200,8 +201,8 @@ def test_each_of_the_many_sweeps_of_a_namespace_gets_its_tags_in_turn(monkeypatc
     ids = {TrialId(name): name for name in (*crowd, "other")}
     with (
         TagWriter(mlflow, round_s=0.01, again_s=0.1) as writer,  # type: ignore[arg-type] # only log_batch is used
-        writer.board(lambda: ids, tags.trial_tags, GREEDY) as first,
-        writer.board(lambda: ids, tags.trial_tags, GREEDY) as second,
+        writer.board(lambda: ids, trial_tags, GREEDY) as first,
+        writer.board(lambda: ids, trial_tags, GREEDY) as second,
     ):
         first.observe(trials(*crowd), {}, {})
         second.observe(trials("other"), {}, {})

@@ -63,8 +63,7 @@ def test_a_converged_trial_is_moved_and_ends_as_one_that_was_not(workbench: Work
 
 
 def test_mlflow_shows_a_parent_run_and_live_tags_and_the_end_tells_of_deadlines(workbench: Workbench) -> None:
-    # So long that MLflow answers before its end: what was known before that is told no more.
-    workbench.write(steps=(400,), cpu_ms=25, wishes='deadline="30m",')
+    workbench.write(steps=(150,), cpu_ms=25, wishes='deadline="30m",')
     done = workbench.run("run", "sweep.py", "--policy", QUICK, "--json", "out.json", *NODES)
     assert done.code == 0, done.output
     assert re.search(r"deadlines met +3 of 3", done.output)

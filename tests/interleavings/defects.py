@@ -8,7 +8,7 @@ import pytest
 
 from controllers.driving import assembly
 from controllers.tracking import tags
-from controllers.tracking.tags import TagBoard
+from controllers.tracking.tag_boards import TagBoard
 from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from controllers.worlds.argo.deciding.commands import Leave

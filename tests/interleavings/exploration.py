@@ -19,7 +19,7 @@ from controllers.core.actions import Assessment
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.ports import World
 from controllers.tracking.mlflow_source import MlflowSource
-from controllers.tracking.tags import Compose
+from controllers.tracking.tag_boards import Compose
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView
 from controllers.worlds.argo.reading.watch import WatchTiming
 from controllers.worlds.argo.world import ArgoWorld

@@ -35,6 +35,7 @@ _TIME: Final = (
     f"{_WORLD}.meaning.looks",
     f"{_WORLD}.meaning.snapshot",
     f"{_WORLD}.reading.workflows",
+    f"{_TRACKING}.tag_boards",
     f"{_TRACKING}.tags",
     f"{_TRACKING}.background",
     f"{_CLUSTER}.sweep_record",

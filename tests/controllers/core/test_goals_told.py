@@ -14,7 +14,7 @@ from controllers.policies import Guarded
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent
-from controllers.tracking.tags import trial_tags
+from controllers.tracking.tag_boards import trial_tags
 from hera_specon.sweep_state import trial_rows
 from mlflow_hooks import contract
 from tests.controllers.quiet_world import QuietWorld

@@ -12,7 +12,8 @@ from mlflow.tracking import MlflowClient
 from controllers.core.actions import Assessment
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
-from controllers.tracking.tags import TagWriter, trial_tags
+from controllers.tracking.tag_boards import TagBoard, trial_tags
+from controllers.tracking.tags import TagWriter
 from mlflow_hooks import contract
 
 A, B = TrialId("uid.s.a"), TrialId("uid.s.b")
@@ -103,6 +104,18 @@ def test_what_mlflow_refused_is_written_when_it_is_back() -> None:
         board.observe(look(RUNNING), {}, {})
         until(lambda: len(written.writes) == 1)
     assert written.writes[0][1][contract.TAG_NODE] == "node-1"
+
+
+def test_a_trial_that_ended_before_mlflow_had_its_run_shows_its_last_node_and_category() -> None:
+    written = Written()
+    board = TagBoard(lambda: {A: "a"}, trial_tags)
+    board.observe(look(RUNNING), {A: Assessment(Category.WATCHING)}, {A: "because"})
+    board.observe(look(replace(RUNNING, phase=Phase.SUCCEEDED, nodes=())), {}, {})
+    with writer(written) as tags, tags.showing(board):
+        until(lambda: len(written.writes) == 1)
+    shown = written.writes[0][1]
+    assert (shown[contract.TAG_NODE], shown[contract.TAG_CATEGORY]) == ("node-1", "watching")
+    assert shown[contract.TAG_REASON] == "because"
 
 
 SOON, LATER = EndRange(50.0, 60.0, 80.0), EndRange(80.0, 95.0, 120.0)

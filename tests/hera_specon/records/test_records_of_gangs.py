@@ -9,7 +9,7 @@ from controllers.core.model import Direction, NodeName, Phase, Snapshot, Trial, 
 from controllers.record.measures import share_of_allocation_used, utilisation_variance
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile, read_timeline
-from controllers.tracking.tags import trial_tags
+from controllers.tracking.tag_boards import trial_tags
 from hera_specon.display.screens import changes
 from hera_specon.records.history import SweepHistory, history
 from hera_specon.records.run_folder import load_run
