@@ -37,15 +37,16 @@ def main() -> None:
     weights = Weights()
     with trial(checkpoint_every_s=0.2) as t:
         t.track(weights)
-        for number, step in enumerate(t.steps(args.steps)):
-            if number == 0:
+        first = t.next_step
+        for step in t.steps(args.steps):
+            if step == first:
                 with notes.open("a") as file:
                     file.write(f"{step} {os.environ['SPECON_ATTEMPT']} {os.environ['SPECON_NODE']}\n")
             if step == args.fails_at and args.lr < 0.1 and args.fails == "yes":
                 sys.exit(3)
             time.sleep(0.1)
             weights.x -= args.lr * weights.x
-            t.log(loss=weights.x**2)
+            t.log(loss=weights.x**2, began=first)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ _CONDITIONS: Final = {"if-match", "if-none-match"}
 
 @dataclass
 class S3Server:
-    """moto's server of S3 in a process of its own, with one bucket."""
+    """moto's server of S3 in a process of its own, with one bucket. It listens on ``host`` alone."""
 
+    host: str = "127.0.0.1"
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
 
@@ -36,12 +37,12 @@ class S3Server:
     @property
     def environment(self) -> dict[str, str]:
         """Variables by which clients find the server."""
-        return variables(self.port)
+        return variables(self.port, self.host)
 
     def start(self) -> None:
         assert _PYTHON.exists(), "make install sets moto up"
         self.process = subprocess.Popen(
-            [_PYTHON, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
+            [_PYTHON, "-m", "moto.server", "-H", self.host, "-p", str(self.port)],
             env={**os.environ, "MOTO_S3_DEFAULT_MAX_KEYS": "1000"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -49,7 +50,7 @@ class S3Server:
         until = time.monotonic() + 60
         while True:
             try:
-                request = urllib.request.Request(f"http://127.0.0.1:{self.port}/{BUCKET}", method="PUT")
+                request = urllib.request.Request(f"http://{self.host}:{self.port}/{BUCKET}", method="PUT")
                 with urllib.request.urlopen(request, timeout=5):  # noqa: S310 - as above
                     return
             except OSError:
@@ -66,9 +67,10 @@ class S3Server:
             self.process.wait()
 
 
-def variables(port: int) -> dict[str, str]:
+def variables(port: int, host: str = "127.0.0.1") -> dict[str, str]:
+    """Return what tells clients where a server is, and its login."""
     return {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_REGION": "us-east-1",

@@ -106,6 +106,13 @@ class Bench:
         steps = int(told.get("steps", descent_sweep.SETTINGS["steps"]))
         return Workflow(created["name"], created["uid"], steps, sweep.RATES)
 
+    def specon(self, *arguments: str) -> None:
+        """Call a command of ours that asks something of a workflow."""
+        access = ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.namespace]
+        command = [sys.executable, "-m", "hera_specon.cli", *arguments, *access]
+        done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
     def workflow(self, workflow: Workflow) -> dict[str, Any]:
         """Return the workflow as the API server has it."""
         return self.api.get(WORKFLOWS.path(self.namespace, workflow.name))

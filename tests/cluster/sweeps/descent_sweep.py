@@ -13,6 +13,7 @@ NAME: Final = "descent"
 JOBS: Final = "jobs"
 CLAIM: Final = "specon-state"
 STATE_ROOT: Final = "/mnt/specon"
+VOLUME: Final = {"state_claim": CLAIM, "state_root": STATE_ROOT}
 # The first converges in a few steps, the others go on improving to their end.
 RATES: Final = (0.3, 0.02, 0.015, 0.01)
 SMALL: Final = Resources(cpu_request="50m", memory_request="200Mi")
@@ -25,19 +26,19 @@ def descent(
     arrivals: Arrivals | None = None,
     resources: Resources = SMALL,
     retries: int = 3,
-    demands: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] = VOLUME,
 ) -> Workflow:
     """Return a workflow with a trial for each of these learning rates. Each trial may fail ``retries`` times.
 
     They are to be done within ``deadlines``, if any, and are submitted all at once where there are no ``arrivals``.
-    ``demands`` are settings of the sweep that say which nodes are for its trials.
+    ``settings`` are more of the sweep: where its trials keep their checkpoints, and which nodes are for them.
     """
     with Workflow(
         generate_name=f"{NAME}-",
         entrypoint=NAME,
         arguments=[Parameter(name=name, value=value) for name, value in SETTINGS.items()],
     ) as made:
-        _sweep(rates, deadlines, arrivals, resources, retries, demands or {})
+        _sweep(rates, deadlines, arrivals, resources, retries, settings)
     return made
 
 
@@ -47,7 +48,7 @@ def _sweep(
     arrivals: Arrivals | None,
     resources: Resources,
     retries: int,
-    demands: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> None:
     Sweep(
         name=NAME,
@@ -62,10 +63,8 @@ def _sweep(
         deadline=None if deadlines is None else list(deadlines),
         arrivals=arrivals,
         grace=10,
-        state_claim=CLAIM,
-        state_root=STATE_ROOT,
         volumes=[ConfigMapVolume(name=JOBS, mount_path="/jobs")],
-        **demands,
+        **settings,
     )
 
 

@@ -1,0 +1,97 @@
+"""A trial that is killed again and again while it saves and uploads, each time on another machine.
+
+``STORE_KILLS=100`` kills it so often in each store; what is drawn is printed.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mlflow_hooks.store_address import open_store
+from tests.mlflow_hooks.hook_jobs import Server, StartJob
+from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
+from tests.mlflow_hooks.test_trainings_in_stores import on, points
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+_KILLS: Final = int(os.environ.get("STORE_KILLS", "4"))
+_MOST_TRAINED_S: Final = 1.5
+
+
+@pytest.fixture
+def s3_server() -> Iterator[S3Server]:
+    server = S3Server()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(params=["folder", "s3", "s3 without conditions", "mlflow"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Return the variables that send a trial's state to a store."""
+    if request.param == "folder":
+        yield {"SPECON_STATE_STORE": f"file://{tmp_path}/store"}
+    elif request.param == "mlflow":
+        mlflow: Server = request.getfixturevalue("mlflow_server")
+        told = {"MLFLOW_TRACKING_URI": mlflow.uri, "MLFLOW_EXPERIMENT_NAME": tmp_path.name}
+        yield {"SPECON_STATE_STORE": "mlflow", **told}
+    else:
+        server: S3Server = request.getfixturevalue("s3_server")
+        if request.param == "s3":
+            yield {"SPECON_STATE_STORE": server.address, **server.environment}
+            return
+        between = WithoutConditions(server.port)
+        yield {"SPECON_STATE_STORE": server.address, **variables(between.port)}
+        between.stop()
+
+
+def test_a_trial_that_is_killed_again_and_again_loses_and_doubles_no_step(
+    start_job: StartJob, tmp_path: Path, store: dict[str, str]
+) -> None:
+    seed = int.from_bytes(os.urandom(3))
+    chance = random.Random(seed)  # noqa: S311 - a test's chance is no secret
+    sys.stdout.write(f"seed {seed}\n")
+    starts = [0]
+    for kill in range(_KILLS):
+        job = start_job("hasty", "s.a", **on(f"m{kill}", tmp_path), **store, JOB_STEPS="1000000")
+        starts.append(_begun_at(job))
+        time.sleep(chance.uniform(0, _MOST_TRAINED_S))
+        job.kill()
+        job.wait()
+    # Each goes on at least where the one before it did: nothing that a head named is lost.
+    assert starts == sorted(starts)
+    assert starts[-1] > 0
+    last = starts[-1] + 1000
+    job = start_job("hasty", "s.a", **on("last", tmp_path), **store, JOB_STEPS=str(last))
+    out, err = job.communicate(timeout=300)
+    assert job.returncode == 0, err
+    assert int(out.split()[1]) >= starts[-1]
+    assert points(tmp_path / "last" / "s.a") == [(n, float(n * (n + 1) // 2)) for n in range(last)]
+    if store["SPECON_STATE_STORE"] != "mlflow":
+        _check_that_no_object_is_left(store)
+
+
+def _begun_at(job: subprocess.Popen[str]) -> int:
+    assert job.stdout is not None
+    line = job.stdout.readline()
+    assert line.startswith("start "), job.communicate()[1]
+    return int(line.split()[1])
+
+
+def _check_that_no_object_is_left(store: dict[str, str]) -> None:
+    """Check that two checkpoints of four files each, the journal's pieces and the head are all that is there."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in store.items():
+            patch.setenv(name, value)
+        keys = [found.key for found in open_store(store["SPECON_STATE_STORE"]).list("s.a/")]
+    files = [key for key in keys if "/step-" in key]
+    assert len(files) == 2 * 4, files
+    assert {key.split("/")[1] for key in keys if key not in files} <= {"journal", "head.json"}
