@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-training test-adapters test-cluster test-faults test-faults-local test-scale check format benchmarks benchmarks-cluster constraints release-check clean
+.PHONY: help install demo docs test test-training test-adapters test-cluster test-faults test-faults-local test-stores test-scale check format benchmarks benchmarks-cluster constraints release-check clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -74,6 +74,11 @@ test-faults: .venv/.installed ## Break nodes, kubelets, controllers and servers 
 
 test-faults-local: .venv/.installed ## Break sweeps on this machine in SEEDS (300) ways: kill whatever runs, turn clocks, fill disks (an hour)
 	FAULTS_LOCAL=$(or $(SEEDS),300) $(BIN)/pytest $(BESIDE) -m slow tests/local_faults
+
+test-stores: .venv/.installed ## Try checkpoints on more servers of objects, which are built first, and kill trials in uploads 100 times each
+	$(BIN)/python -m tests.mlflow_hooks.more_object_servers
+	STORE_KILLS=100 $(BIN)/pytest $(BESIDE) tests/mlflow_hooks/test_object_stores.py tests/mlflow_hooks/test_kills_in_uploads.py \
+		tests/mlflow_hooks/test_trainings_in_stores.py tests/mlflow_hooks/test_gangs_in_stores.py
 
 test-scale: .venv/.installed ## Steer simulated trials through a real API server, at a small part of the benchmark's size
 	$(BIN)/python -m tests.cluster build

@@ -250,6 +250,15 @@ def open_run(
     return run.run_id
 
 
+def find_run(server: TrackingServer, identity: Identity) -> str | None:
+    """Return the id of the trial's run; None where there is none yet.
+
+    Raises:
+        TrackingError: MLflow is away or refuses.
+    """
+    return next(iter(_tagged(server, _experiment_id(server, identity.experiment), identity)), None)
+
+
 def _remembered(server: TrackingServer, folder: Path) -> Run | None:
     run = read_run(folder)
     try:

@@ -5,16 +5,17 @@ Nothing here knows a framework. The framework's adapter lends a ``Group``, which
 
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from mlflow_hooks.errors import GangError
 from mlflow_hooks.interruption import MigrationExit
+from mlflow_hooks.meeting import GANG, Meeting
+from mlflow_hooks.objects import StoreError
 from mlflow_hooks.settings import AttemptSettings
-from mlflow_hooks.state_folder import report, write_whole
+from mlflow_hooks.state_folder import report
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,10 +27,10 @@ SILENCE_S: Final = 60.0
 """How long a worker waits for the others in the middle of training before it counts one of them as lost."""
 CLOSE_S: Final = 10.0
 """How long a worker that is done waits for the others to be so."""
-_LOOK_AGAIN_S: Final = 0.05
 _START: Final = "start.json"
 _LEFT: Final = "left-"
 _DONE: Final = "done-"
+_AWAY: Final = (OSError, StoreError)
 
 
 class Group(Protocol):
@@ -53,6 +54,7 @@ class Gang:
 
     Args:
         settings: of the attempt.
+        meeting: where the workers leave words for each other until they are connected.
         asked: whether this worker is to leave.
         cpu_seconds: what this worker has used and rank 0 does not know of.
         cpu_wait: the seconds that it waited for a CPU, likewise; None where nothing counts them.
@@ -61,6 +63,8 @@ class Gang:
         rank: number of this worker, from 0; rank 0 saves and logs.
         workers: how many there are in this attempt.
         workers_max: how many there may be in any attempt.
+        meeting: where they leave words for each other until they are connected.
+        local_folder: a folder of this attempt on this machine.
         leaving: whether some worker was asked to leave, as of the last exchange: the same on all of them.
         others_cpu_s: CPU seconds of the others in this attempt, as of the last exchange.
         others_wait_s: seconds that they waited for CPUs, not a number where that is not known of all of them.
@@ -69,6 +73,7 @@ class Gang:
     def __init__(
         self,
         settings: AttemptSettings,
+        meeting: Meeting,
         asked: Callable[[], bool],
         cpu_seconds: Callable[[], float],
         cpu_wait: Callable[[], float | None],
@@ -76,7 +81,8 @@ class Gang:
         self.rank = settings.rank
         self.workers = settings.workers
         self.workers_max = settings.workers_max
-        self.folder = settings.folder / "gang" / settings.attempt
+        self.meeting = meeting
+        self.local_folder = settings.folder / GANG / settings.attempt
         self.leaving = False
         self.others_cpu_s = self.others_wait_s = 0.0
         self._asked = asked
@@ -96,9 +102,9 @@ class Gang:
         Raises:
             MigrationExit: there are others, and the disk does not take what they wait for.
         """
-        for old in self.folder.parent.glob("*"):
-            if old != self.folder:
-                shutil.rmtree(old, ignore_errors=True)
+        if self.workers_max > 1:
+            with suppress(*_AWAY):
+                self.meeting.forget_others()
         if self.workers > 1:
             self._tell(_START, json.dumps({"step": step}))
 
@@ -109,7 +115,7 @@ class Gang:
             MigrationExit: this worker was asked to leave, or rank 0 did not come in time.
         """
         self._wait_for({_START: 0})
-        return int(json.loads((self.folder / _START).read_text())["step"])
+        return int(json.loads(self._word(_START))["step"])
 
     def roll_call(self, name: str, word: str = "") -> list[str]:
         """Tell the others ``word``, wait until each has told its own, and return them by rank.
@@ -125,15 +131,14 @@ class Gang:
         self._tell(f"{name}-{self.rank}", word)
         files = self._files(f"{name}-")
         self._wait_for(files)
-        return [(self.folder / file).read_text() for file in files]
+        return [self._word(file) for file in files]
 
     def say_leaving(self) -> None:
         """Tell the others that this worker leaves before training begins, so that they need not wait for it."""
         if self.workers == 1:
             return
-        with suppress(OSError):  # then they wait until their time is up
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / f"{_LEFT}{self.rank}", "")
+        with suppress(*_AWAY):  # then they wait until their time is up
+            self.meeting.tell(f"{_LEFT}{self.rank}", "")
 
     def join(self, group: Group) -> None:
         """Exchange over ``group`` from now on."""
@@ -192,20 +197,26 @@ class Gang:
         if self._group is None:
             return
         if together:
-            with suppress(OSError):
-                write_whole(self.folder / f"{_DONE}{self.rank}", "")
+            with suppress(*_AWAY):
+                self.meeting.tell(f"{_DONE}{self.rank}", "")
             give_up = time.monotonic() + CLOSE_S
             while self._missing(self._files(_DONE)) and time.monotonic() < give_up:
-                time.sleep(_LOOK_AGAIN_S)
+                time.sleep(self.meeting.look_again_s)
         self._group.close()
         self._group = None
 
-    def _tell(self, file: str, word: str) -> None:
+    def _tell(self, name: str, word: str) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / file, word)
-        except OSError as error:
-            report(f"cannot tell the other workers in {self.folder} ({error}); leaving it to the next attempt")
+            self.meeting.tell(name, word)
+        except _AWAY as error:
+            report(f"cannot tell the other workers in {self.meeting.where} ({error}); leaving it to the next attempt")
+            self._leave()
+
+    def _word(self, name: str) -> str:
+        try:
+            return self.meeting.word(name)
+        except _AWAY as error:
+            report(f"cannot read {name} in {self.meeting.where} ({error}); leaving it to the next attempt")
             self._leave()
 
     def _files(self, name: str) -> dict[str, int]:
@@ -213,8 +224,10 @@ class Gang:
         return {f"{name}{rank}": rank for rank in range(self.workers)}
 
     def _there(self) -> set[str]:
-        # Listed, since a network file system may remember for long that a single file was missing.
-        return {path.name for path in self.folder.glob("*")}
+        try:
+            return self.meeting.names()
+        except _AWAY:
+            return set()  # whether it comes back in time, the one who waits finds out
 
     def _missing(self, files: dict[str, int]) -> list[int]:
         """Return the ranks whose file is not there."""
@@ -234,11 +247,11 @@ class Gang:
             if time.monotonic() > give_up:
                 report(
                     f"waited {MEET_S:g} s for worker {', '.join(map(str, missing))} of 0 to {self.workers - 1}: was it"
-                    f" started, and does it see {self.folder}? This attempt ends; the next one tries again"
+                    f" started, and does it see {self.meeting.where}? This attempt ends; the next one tries again"
                 )
                 self._leave()
-            time.sleep(_LOOK_AGAIN_S)
+            time.sleep(self.meeting.look_again_s)
 
-    def _leave(self) -> None:
+    def _leave(self) -> NoReturn:
         self.say_leaving()
         raise MigrationExit

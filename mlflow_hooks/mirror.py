@@ -20,6 +20,7 @@ from mlflow_hooks.checkpoints import KEPT, MANIFEST
 from mlflow_hooks.head import Head, StoredCheckpoint, StoredFile
 from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.journal import POINTS, SENT, mark_kept
+from mlflow_hooks.meeting import GANG
 from mlflow_hooks.objects import ObjectStore, StaleVersionError, StoreError, Version
 from mlflow_hooks.state_folder import ENDED, IDENTITY, RUN, report, write_whole
 
@@ -85,7 +86,9 @@ class Mirror:
         self._read()
         for checkpoint in self._head.checkpoints:
             if checkpoint.step == step:
-                self._bring_checkpoint(checkpoint)
+                # Rank 0 may share the folder, and has it then.
+                if not self._is_here(checkpoint):
+                    self._bring_checkpoint(checkpoint)
                 return
         message = f"the store holds no checkpoint of {self._trial} at step {step}"
         raise StoreError(message)
@@ -181,6 +184,14 @@ class Mirror:
                 (beside / name).parent.mkdir(parents=True, exist_ok=True)
                 self._download(file, beside / name)
 
+    def _is_here(self, checkpoint: StoredCheckpoint) -> bool:
+        try:
+            return (
+                _sha256(self._folder / _CHECKPOINTS / checkpoint.name / MANIFEST) == checkpoint.files[MANIFEST].sha256
+            )
+        except (OSError, KeyError):
+            return False
+
     def _download(self, file: StoredFile, path: Path) -> None:
         self._store.download(f"{self._trial}/{file.key}", path)
         if _sha256(path) != file.sha256:
@@ -251,8 +262,9 @@ class Mirror:
         named = {f"{self._trial}/{key}" for key in _keys(self._head)}
         with suppress(StoreError):
             everything = (found.key for found in self._store.list(f"{self._trial}/"))
-            # A store without versions keeps those of the head beside it.
-            there = [key for key in everything if not key.startswith(f"{self._trial}/{_HEAD}")]
+            # A store without versions keeps those of the head beside it, and workers of a gang meet there.
+            not_ours = (f"{self._trial}/{_HEAD}", f"{self._trial}/{GANG}/")
+            there = [key for key in everything if not key.startswith(not_ours)]
             still = self._store.read(f"{self._trial}/{_HEAD}")
             if still is not None and still[1] == self._version:
                 self._store.remove(key for key in there if key not in named)

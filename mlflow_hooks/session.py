@@ -20,7 +20,7 @@ from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import report
 from mlflow_hooks.states import State
-from mlflow_hooks.store_use import ask_patiently, open_mirror
+from mlflow_hooks.store_use import ask_patiently, open_elsewhere
 from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
 from mlflow_hooks.values import Values
 
@@ -60,16 +60,16 @@ class TrialSession:
         short_timeouts()
         self._owner = Ownership(settings.folder, settings.attempt)
         self._record: Record | None = None
-        mirror = open_mirror(settings)
+        mirror, meeting = open_elsewhere(settings)
         if settings.rank == 0:
-            self.gang = Gang(settings, self._wants_to_leave, lambda: 0.0, lambda: 0.0)
+            self.gang = Gang(settings, meeting, self._wants_to_leave, lambda: 0.0, lambda: 0.0)
             if mirror:
                 self._ask_store(mirror.take_over)
             self._record = Record(settings, self._owner, checkpoint_every_s, mirror)
             self._states: Restoring = self._record.saving
             self.gang.lead(self._states.saved_step)
         else:
-            self.gang = Gang(settings, self._wants_to_leave, CpuMeter().seconds, WaitMeter().seconds)
+            self.gang = Gang(settings, meeting, self._wants_to_leave, CpuMeter().seconds, WaitMeter().seconds)
             step = self.gang.follow()
             if step and mirror:
                 self._ask_store(partial(mirror.bring_checkpoint, step))

@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable
-from typing import Final
+from contextlib import suppress
+from typing import Final, NamedTuple
 
 from mlflow_hooks import run_artifacts
-from mlflow_hooks.delivery import open_run, sends_itself
+from mlflow_hooks.delivery import find_run, open_run, sends_itself
+from mlflow_hooks.meeting import FolderMeeting, Meeting, StoreMeeting
 from mlflow_hooks.mirror import Mirror
 from mlflow_hooks.objects import ObjectStore, StoreError
 from mlflow_hooks.settings import AttemptSettings
@@ -18,32 +20,51 @@ PATIENCE_S: Final = 300.0
 _LONGEST_PAUSE_S: Final = 10.0
 
 
-def open_mirror(settings: AttemptSettings) -> Mirror | None:
-    """Return what keeps the trial's folder in a store; None where no store was named.
+class KeptElsewhere(NamedTuple):
+    """What an attempt has of a store of objects; ``mirror`` is None where no store was named."""
+
+    mirror: Mirror | None
+    meeting: Meeting
+
+
+def open_elsewhere(settings: AttemptSettings) -> KeptElsewhere:
+    """Return what keeps the trial's folder in a store, and where the workers of a gang meet.
 
     Raises:
         BadEnvironmentError: the address is none, or what it needs is not installed.
     """
+    store = _open(settings)
+    if store is None:
+        return KeptElsewhere(None, FolderMeeting(settings.folder, settings.attempt))
+    with suppress(OSError):  # told where it matters
+        settings.folder.mkdir(parents=True, exist_ok=True)  # a script may write there on each worker
+    mirror = Mirror(store, settings.folder, settings.trial_id, settings.attempt)
+    return KeptElsewhere(mirror, StoreMeeting(store, settings.trial_id, settings.attempt))
+
+
+def _open(settings: AttemptSettings) -> ObjectStore | None:
     if settings.store == run_artifacts.ADDRESS:
-        if not sends_itself():
-            return None  # The sweep makes the run, and has the folder on its own machine.
-        store: ObjectStore = run_artifacts.RunArtifacts(lambda: _artifacts_of(settings))
-    elif settings.store:
-        store = open_store(settings.store)
-    else:
-        return None
-    return Mirror(store, settings.folder, settings.trial_id, settings.attempt)
+        # A sweep on this machine makes the run itself, and has the folder.
+        return run_artifacts.RunArtifacts(lambda: _artifacts_of(settings)) if sends_itself() else None
+    return open_store(settings.store) if settings.store else None
 
 
 def _artifacts_of(settings: AttemptSettings) -> str:
-    """Return where the artifacts of the trial's run are; the run is made where there is none.
+    """Return where the artifacts of the trial's run are; rank 0 makes the run where there is none.
 
     Raises:
+        StoreError: rank 0 has not made the run yet.
         TrackingError: MLflow is away.
     """
     server = tracking_server()
     settings.folder.mkdir(parents=True, exist_ok=True)
-    return server.artifact_uri(open_run(server, settings.folder, Identity.of(settings)))
+    if settings.rank == 0:
+        return server.artifact_uri(open_run(server, settings.folder, Identity.of(settings)))
+    run = find_run(server, Identity.of(settings))
+    if run is None:
+        message = f"rank 0 has not made the run of {settings.trial_id} yet"
+        raise StoreError(message)
+    return server.artifact_uri(run)
 
 
 def ask_patiently(ask: Callable[[], None], leaving: Callable[[], bool]) -> Exception | None:

@@ -53,7 +53,9 @@ def _meet_in_file(gang: Gang) -> "Store":
     from torch.distributed import FileStore  # type: ignore[attr-defined]  # noqa: PLC0415 - PyTorch does not list it
 
     gang.roll_call(_HERE)
-    return FileStore(str(gang.folder / "rendezvous"), gang.workers)
+    # Without addresses all workers run on this machine, whatever keeps their checkpoints.
+    gang.local_folder.mkdir(parents=True, exist_ok=True)
+    return FileStore(str(gang.local_folder / "rendezvous"), gang.workers)
 
 
 def _meet_at(gang: Gang, address: str, patience: timedelta) -> "Store":

@@ -16,7 +16,7 @@ from mlflow_hooks.head import Head
 from mlflow_hooks.objects import ObjectInfo, ObjectStore, StoreError
 
 _HEAD = "head.json"
-_OURS = re.compile(r"head\.json(/|$)|step-\d{8,}/|journal/\d{6,}-")
+_OURS = re.compile(r"head\.json(/|$)|step-\d{8,}/|journal/\d{6,}-|gang/")
 _ENDED = "ended.json"
 
 

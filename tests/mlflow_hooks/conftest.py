@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mlflow_hooks.hook_jobs import JOBS, Ended, RunJob, Server, StartJob, job_environment
+from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +21,36 @@ def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture
+def s3_server() -> Iterator[S3Server]:
+    """Give a server of objects to one test, which may freeze it."""
+    server = S3Server()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Give the variables that send a trial's state to a store of the kind that the test is parametrized with."""
+    if request.param == "folder":
+        yield {"SPECON_STATE_STORE": f"file://{tmp_path}/store"}
+    elif request.param == "mlflow":
+        mlflow: Server = request.getfixturevalue("mlflow_server")
+        told = {"MLFLOW_TRACKING_URI": mlflow.uri, "MLFLOW_EXPERIMENT_NAME": tmp_path.name, "SPECON_FLUSH_S": "60"}
+        yield {"SPECON_STATE_STORE": "mlflow", **told}
+    else:
+        server: S3Server = request.getfixturevalue("s3_server")
+        if request.param == "s3":
+            yield {"SPECON_STATE_STORE": server.address, **server.environment}
+            return
+        between = WithoutConditions(server.port)
+        yield {"SPECON_STATE_STORE": server.address, **variables(between.port)}
+        between.stop()
 
 
 @pytest.fixture

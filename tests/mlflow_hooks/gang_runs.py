@@ -35,6 +35,7 @@ class GangTrial:
     """A trial that attempts of any size train: ``jobs/<job>_job.py``.
 
     Workers whose rank is in ``absent`` never start; those that are still there after ``within_s`` seconds are killed.
+    With ``own_disks`` no worker of any attempt sees what another one has on its disk.
     """
 
     root: Path
@@ -43,15 +44,21 @@ class GangTrial:
     max_workers: int = 3
     absent: tuple[int, ...] = ()
     within_s: float = 120.0
+    own_disks: bool = False
     more: dict[str, str] = field(default_factory=dict)
+    _newest: str = ""
 
     @property
     def folder(self) -> Path:
-        return self.root / self.trial_id
+        """The trial's folder, as rank 0 of the newest attempt sees it."""
+        return self._disk(self._newest, 0) / self.trial_id
+
+    def _disk(self, token: str, rank: int) -> Path:
+        return self.root / f"disk-{token}-{rank}" if self.own_disks else self.root
 
     def attempt(self, workers: int, **more: str) -> GangEnded:
         """Run all workers of an attempt to their end, however it comes."""
-        token = uuid.uuid4().hex
+        token = self._newest = uuid.uuid4().hex
         logs = {rank: self.root / f"{token}-{rank}" for rank in range(workers) if rank not in self.absent}
         self.root.mkdir(exist_ok=True)
         started = []
@@ -59,7 +66,7 @@ class GangTrial:
         for rank, log in logs.items():
             own = {"RANK": str(rank), "WORLD_SIZE": str(workers), "SPECON_WORKERS_MAX": str(self.max_workers)}
             given = {"SPECON_ATTEMPT": token, **own, **self.more, **more}
-            environment = job_environment(self.trial_id, self.root, given)
+            environment = job_environment(self.trial_id, self._disk(token, rank), given)
             started.append(_FORKING.Process(target=_work, args=(self.job, environment, str(log))))
         for process in started:
             process.start()

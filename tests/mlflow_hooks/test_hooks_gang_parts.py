@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlflow_hooks import BadEnvironmentError, GangError, MigrationExit, checkpoints, contract, gang, trial
+from mlflow_hooks import BadEnvironmentError, GangError, MigrationExit, checkpoints, contract, gang, meeting, trial
 from mlflow_hooks.data_parallel import on_grid
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.settings import read_settings
@@ -47,10 +47,11 @@ def test_a_place_that_cannot_be_is_refused_by_name(full: pytest.MonkeyPatch, nam
         trial()
 
 
-def workers() -> list[Gang]:
-    """Return the three workers of a gang that nobody has asked to leave."""
-    settings = [read_settings(None, None, None, 1.0) for _ in range(3)]
-    return [Gang(one, lambda: False, lambda: 0.0, lambda: 0.0) for one in settings]
+def worker(*, asked: bool = False) -> Gang:
+    """Return the worker that the environment names, which was asked to leave or not."""
+    settings = read_settings(None, None, None, 1.0)
+    place = meeting.FolderMeeting(settings.folder, settings.attempt)
+    return Gang(settings, place, lambda: asked, lambda: 0.0, lambda: 0.0)
 
 
 def test_a_worker_that_waits_in_vain_names_who_is_missing(
@@ -58,19 +59,19 @@ def test_a_worker_that_waits_in_vain_names_who_is_missing(
 ) -> None:
     full.setattr(gang, "MEET_S", 0.1)
     with pytest.raises(MigrationExit):
-        workers()[1].roll_call("here")
+        worker().roll_call("here")
     assert "waited 0.1 s for worker 0, 2 of 0 to 2: was it started" in capsys.readouterr().err
 
 
 def test_whoever_waits_leaves_as_soon_as_another_worker_has_left(
     full: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = Gang(read_settings(None, None, None, 1.0), lambda: True, lambda: 0.0, lambda: 0.0)
+    asked = worker(asked=True)
     full.setenv("RANK", "2")
-    waiting = Gang(read_settings(None, None, None, 1.0), lambda: False, lambda: 0.0, lambda: 0.0)
-    for worker in (asked, waiting):
+    waiting = worker()
+    for each in (asked, waiting):
         with pytest.raises(MigrationExit):
-            worker.roll_call("here")
+            each.roll_call("here")
     assert "worker 1 of 0 to 2 left before training began" in capsys.readouterr().err
 
 
@@ -86,7 +87,7 @@ def test_nothing_is_waited_for_where_a_trial_has_one_worker_now(full: pytest.Mon
     with trial() as t:
         assert list(t.steps(3)) == [0, 1, 2]
         assert t.gang.exchange([2.5]) == [2.5]
-    assert not t.gang.folder.exists()
+    assert not t.gang.local_folder.exists()
 
 
 def test_rank_0_clears_away_where_earlier_attempts_have_met(full: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_rank_0_leaves_it_to_the_next_attempt_if_the_disk_keeps_it_from_telling_
     full: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     full.setenv("RANK", "0")
-    full.setattr(gang, "write_whole", broken)
+    full.setattr(meeting, "write_whole", broken)
     with pytest.raises(MigrationExit):
         trial()
     assert "cannot tell the other workers" in capsys.readouterr().err
@@ -138,7 +139,7 @@ def test_a_worker_that_cannot_read_the_checkpoint_tells_the_others_that_it_leave
     full.setattr(owner, reads, broken)
     with pytest.raises(MigrationExit):
         trial().track(Weights())
-    assert "left-1" in {path.name for path in workers()[0].folder.iterdir()}
+    assert "left-1" in worker().meeting.names()
 
 
 floats = st.floats(-1e6, 1e6, width=32)

@@ -8,15 +8,13 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from mlflow_hooks.store_address import open_store
-from tests.mlflow_hooks.hook_jobs import Server, StartJob
-from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
+from tests.mlflow_hooks.hook_jobs import StartJob
 from tests.mlflow_hooks.test_trainings_in_stores import on, points
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -24,35 +22,7 @@ _KILLS: Final = int(os.environ.get("STORE_KILLS", "4"))
 _MOST_TRAINED_S: Final = 1.5
 
 
-@pytest.fixture
-def s3_server() -> Iterator[S3Server]:
-    server = S3Server()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-
-
-@pytest.fixture(params=["folder", "s3", "s3 without conditions", "mlflow"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Return the variables that send a trial's state to a store."""
-    if request.param == "folder":
-        yield {"SPECON_STATE_STORE": f"file://{tmp_path}/store"}
-    elif request.param == "mlflow":
-        mlflow: Server = request.getfixturevalue("mlflow_server")
-        told = {"MLFLOW_TRACKING_URI": mlflow.uri, "MLFLOW_EXPERIMENT_NAME": tmp_path.name}
-        yield {"SPECON_STATE_STORE": "mlflow", **told}
-    else:
-        server: S3Server = request.getfixturevalue("s3_server")
-        if request.param == "s3":
-            yield {"SPECON_STATE_STORE": server.address, **server.environment}
-            return
-        between = WithoutConditions(server.port)
-        yield {"SPECON_STATE_STORE": server.address, **variables(between.port)}
-        between.stop()
-
-
+@pytest.mark.parametrize("store", ["folder", "s3", "s3 without conditions", "mlflow"], indirect=True)
 def test_a_trial_that_is_killed_again_and_again_loses_and_doubles_no_step(
     start_job: StartJob, tmp_path: Path, store: dict[str, str]
 ) -> None:

@@ -3,7 +3,6 @@
 import json
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,33 +14,7 @@ from tests.mlflow_hooks.object_servers import S3Server
 
 pytestmark = pytest.mark.slow
 TOTAL = str(sum(range(30)))
-
-
-@pytest.fixture
-def s3_server() -> Iterator[S3Server]:
-    server = S3Server()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-
-
-@pytest.fixture(params=["folder", "s3", "mlflow"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
-    """Return the variables that send a trial's state to a store."""
-    if request.param == "folder":
-        return {"SPECON_STATE_STORE": f"file://{tmp_path}/store"}
-    if request.param == "mlflow":
-        mlflow: Server = request.getfixturevalue("mlflow_server")
-        return {
-            "SPECON_STATE_STORE": "mlflow",
-            "MLFLOW_TRACKING_URI": mlflow.uri,
-            "MLFLOW_EXPERIMENT_NAME": tmp_path.name,
-            "SPECON_FLUSH_S": "60",
-        }
-    server: S3Server = request.getfixturevalue("s3_server")
-    return {"SPECON_STATE_STORE": server.address, **server.environment}
+in_each_store = pytest.mark.parametrize("store", ["folder", "s3", "mlflow"], indirect=True)
 
 
 def on(machine: str, tmp_path: Path, **more: str) -> dict[str, str]:
@@ -57,6 +30,7 @@ def points(folder: Path, key: str = "total") -> list[tuple[int, float]]:
 EVERY_STEP_ONCE = [(n, float(sum(range(n + 1)))) for n in range(30)]
 
 
+@in_each_store
 def test_a_move_to_a_machine_that_shares_no_disk_loses_no_step(
     run_job: RunJob, tmp_path: Path, store: dict[str, str]
 ) -> None:
@@ -67,6 +41,7 @@ def test_a_move_to_a_machine_that_shares_no_disk_loses_no_step(
     assert points(tmp_path / "m2" / "s.a") == EVERY_STEP_ONCE
 
 
+@in_each_store
 def test_a_machine_that_is_lost_costs_what_came_after_the_last_commit(
     run_job: RunJob, tmp_path: Path, store: dict[str, str]
 ) -> None:
@@ -77,6 +52,7 @@ def test_a_machine_that_is_lost_costs_what_came_after_the_last_commit(
     assert points(tmp_path / "m3" / "s.a") == EVERY_STEP_ONCE
 
 
+@in_each_store
 def test_an_attempt_that_was_replaced_leaves_and_writes_nothing_more(
     run_job: RunJob, start_job: StartJob, tmp_path: Path, store: dict[str, str]
 ) -> None:
