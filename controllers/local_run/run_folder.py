@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -102,6 +103,9 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
         sweep: what the run is named after.
         identity: all that makes two commands the same (JSON).
         fresh: start a new run, even where an unfinished one is.
+
+    Raises:
+        OSError: the disk takes none.
     """
     runs = state_dir / "runs"
     runs.mkdir(parents=True, exist_ok=True)
@@ -111,7 +115,12 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
     path = runs / f"{sweep}-{number}"
     path.mkdir()
     folder = RunFolder(path, resumed=False)
-    folder.describe({_IDENTITY: _digest(identity), "name": path.name, "sweep": sweep, _SUFFIX: uuid.uuid4().hex[:8]})
+    about = {_IDENTITY: _digest(identity), "name": path.name, "sweep": sweep, _SUFFIX: uuid.uuid4().hex[:8]}
+    try:
+        folder.describe(about)
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)  # nobody would ever find it again
+        raise
     return folder
 
 

@@ -52,8 +52,12 @@ def write_page(record: RunRecord, targets: Sequence[Path]) -> None:
     text = page(record)
     for target in targets:
         draft = target.with_name(f".{target.name}.{os.getpid()}")
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(target)
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(target)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
 
 
 def page(record: RunRecord) -> str:

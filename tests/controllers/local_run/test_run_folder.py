@@ -1,12 +1,16 @@
 """Where a run is kept, and how one that was cut short is found again."""
 
+import errno
 import json
+import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult, TrialResult
+from controllers.local_run import run_folder
 from controllers.local_run.run_folder import find_or_make_run, read_result
 
 SAME = {"workflow": {"spec": {}}, "policies": ["default"]}
@@ -83,3 +87,14 @@ def test_what_a_run_keeps_is_whole_whenever_it_is_read_and_for_its_owner_only(
     with pytest.raises(KeyboardInterrupt):
         folder.describe({"nodes": 5})
     assert json.loads((folder.path / "run.json").read_text())["nodes"] == 4
+
+
+def test_a_disk_that_takes_no_run_keeps_no_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(run_folder, "write_whole", full)
+        find_or_make_run(tmp_path, "digits", {"seed": 1}, fresh=False)
+    assert list((tmp_path / "runs").iterdir()) == []
+    assert find_or_make_run(tmp_path, "digits", {"seed": 1}, fresh=False).name == "digits-1"

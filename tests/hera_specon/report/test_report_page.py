@@ -169,6 +169,13 @@ def test_the_report_is_written_to_every_target_and_leaves_no_draft(folder: Path,
     assert not list(tmp_path.rglob(".*"))
 
 
+def test_a_report_that_cannot_be_put_in_place_leaves_no_draft(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(OSError, match=r"report\.html"):
+        write_report(folder, [tmp_path / "report.html"])
+    assert not list(tmp_path.rglob(".*"))
+
+
 def test_the_run_begun_last_is_found_by_default(tmp_path: Path) -> None:
     newest = write_example_run(tmp_path, "demo-2")
     older = write_example_run(tmp_path, "demo-10")
