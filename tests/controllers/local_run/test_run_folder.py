@@ -93,8 +93,9 @@ def test_a_disk_that_takes_no_run_keeps_no_empty_folder(tmp_path: Path, monkeypa
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+    with monkeypatch.context() as patch:
         patch.setattr(run_folder, "write_whole", full)
-        find_or_make_run(tmp_path, "digits", {"seed": 1}, fresh=False)
+        with pytest.raises(OSError, match="No space"):
+            find_or_make_run(tmp_path, "digits", {"seed": 1}, fresh=False)
     assert list((tmp_path / "runs").iterdir()) == []
     assert find_or_make_run(tmp_path, "digits", {"seed": 1}, fresh=False).name == "digits-1"
