@@ -12,6 +12,8 @@ _POD_LEVEL: Final = Version(1, 36)
 _CLAIMS: Final = Version(1, 37, 2)
 _KUBERNETES: Final = RESIZES_SINCE
 _ARGO: Final = Version(3, 6)
+_TELLS_LAST: Final = Version(3, 7)
+"""Since then Argo knows how the attempt before ended while it makes a pod."""
 _SHOWN: Final = 3
 
 
@@ -62,19 +64,25 @@ class Abilities:
     def _kubernetes(self) -> str:
         return "Kubernetes of unknown version" if self.kubernetes is None else f"Kubernetes {self.kubernetes}"
 
+    @property
+    def limits(self) -> list[str]:
+        """What newer versions can do that these cannot, each in words."""
+        kept = (("pod-level resources", _POD_LEVEL), ("resource claims", _CLAIMS))
+        pods = [what for what, since in kept if self.kubernetes is not None and self.kubernetes < since]
+        limits = [f"pods with {' or '.join(pods)} keep the share that they begin with"] if pods else []
+        if self.argo is not None and self.argo < _TELLS_LAST:
+            limits.append("each retry waits a second or two for the controller, not only one that follows a move")
+        return limits
+
     def _shares(self) -> list[str]:
         if why_not := self.why_no_shares:
             return [f"no share of a running trial can be changed: {why_not}"]
-        parts = ["shares change in place"]
+        shares = "shares change in place"
         if self.old_nodes:
             more = ", ..." if len(self.old_nodes) > _SHOWN else ""
             named = ", ".join(self.old_nodes[:_SHOWN])
-            parts[0] += (
-                f" but on {len(self.old_nodes)} of {self.nodes} nodes, whose kubelets are too old ({named}{more})"
-            )
-        limits = (("pod-level resources", _POD_LEVEL), ("resource claims", _CLAIMS))
-        without = [what for what, since in limits if self.kubernetes is not None and self.kubernetes < since]
-        return parts + ([f"not those of pods with {' or '.join(without)}"] if without else [])
+            shares += f" but on {len(self.old_nodes)} of {self.nodes} nodes, whose kubelets are too old ({named}{more})"
+        return [shares, *self.limits]
 
 
 def abilities_of(

@@ -10,6 +10,9 @@ from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
 from controllers.worlds.argo.reading.versions import Version, version_in
 from tests.controllers.worlds.argo.objects import node
 
+IN_PLACE, NONE = "shares change in place", "no share of a running trial can be changed"
+CLAIMS = "resource claims keep the share that they begin with"
+
 
 def record(name: str, kubelet: str) -> NodeRecord:
     made = project_node(node(name))
@@ -33,42 +36,46 @@ def found(
     [
         (
             found("1.33.13", ("1.33.13",), ("3.7.14",)),
-            (
-                "Kubernetes 1.33.13, Argo 3.7.14; shares change in place; not those of pods with pod-level resources or "
-                "resource claims"
-            ),
+            [
+                "Kubernetes 1.33.13, Argo 3.7.14",
+                IN_PLACE,
+                f"pods with pod-level resources or {CLAIMS}",
+            ],
+        ),
+        (found(), ["Kubernetes 1.36.2, Argo 4.0.7", IN_PLACE, f"pods with {CLAIMS}"]),
+        (found("1.37.2"), ["Kubernetes 1.37.2, Argo 4.0.7", IN_PLACE]),
+        (
+            found("1.37.2", argo=("3.6.18",)),
+            [
+                "Kubernetes 1.37.2, Argo 3.6.18",
+                IN_PLACE,
+                "each retry waits a second or two for the controller, not only one that follows a move",
+            ],
         ),
         (
-            found(),
-            "Kubernetes 1.36.2, Argo 4.0.7; shares change in place; not those of pods with resource claims",
-        ),
-        (found("1.37.2"), "Kubernetes 1.37.2, Argo 4.0.7; shares change in place"),
-        (
-            found("1.34.4", ("1.34.4", "1.32.9"), ()),
-            (
-                "Kubernetes 1.34.4, Argo of unknown version; shares change in place but on 1 of 2 nodes, whose kubelets "
-                "are too old (n1); not those of pods with pod-level resources or resource claims"
-            ),
+            found("1.37.2", ("1.37.2", "1.32.9"), ()),
+            [
+                "Kubernetes 1.37.2, Argo of unknown version",
+                f"{IN_PLACE} but on 1 of 2 nodes, whose kubelets are too old (n1)",
+            ],
         ),
         (
             found("1.34.4", ("1.32.9", "1.32.9")),
-            (
-                "Kubernetes 1.34.4, Argo 4.0.7; no share of a running trial can be changed: no node's kubelet is 1.33.0 or "
-                "newer: upgrade the nodes"
-            ),
+            ["Kubernetes 1.34.4, Argo 4.0.7", f"{NONE}: no node's kubelet is 1.33.0 or newer: upgrade the nodes"],
         ),
         (
             found("1.32.9", ("1.32.9",), ("3.5.1",), subresource=False),
-            (
-                "Kubernetes 1.32.9, Argo 3.5.1; no share of a running trial can be changed: the API server of Kubernetes "
-                "1.32.9 has no pods/resize: upgrade it to 1.33 or newer; Kubernetes before 1.33 is not supported; Argo "
-                "before 3.6 is not supported"
-            ),
+            [
+                "Kubernetes 1.32.9, Argo 3.5.1",
+                f"{NONE}: the API server of Kubernetes 1.32.9 has no pods/resize: upgrade it to 1.33 or newer",
+                "Kubernetes before 1.33 is not supported",
+                "Argo before 3.6 is not supported",
+            ],
         ),
     ],
 )
-def test_one_line_says_all_of_it(abilities: Abilities, line: str) -> None:
-    assert abilities.line == line
+def test_one_line_says_all_of_it(abilities: Abilities, line: list[str]) -> None:
+    assert abilities.line == "; ".join(line)
 
 
 def test_of_many_old_nodes_the_line_names_three() -> None:

@@ -50,8 +50,8 @@ PODS = 'pods "sweep-x-a-0" is forbidden: '
         ("In-place pod resize is not supported on Windows", "changes no share", "Linux"),
         (
             (
-                'pods "a" is forbidden: User "system:serviceaccount:t:c" cannot patch resource "pods/resize" in API group '
-                '"" in the namespace "t"'
+                'pods "a" is forbidden: User "system:serviceaccount:t:c" cannot patch resource "pods/resize" in API '
+                'group "" in the namespace "t"'
             ),
             "account may not",
             "permissions.md",
