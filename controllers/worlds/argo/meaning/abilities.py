@@ -9,7 +9,7 @@ from controllers.worlds.argo.reading.nodes import NodeRecord
 from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version
 
 _POD_LEVEL: Final = Version(1, 36)
-_CLAIMS: Final = Version(1, 37, 2)
+_CLAIMS: Final = Version(1, 37)
 _KUBERNETES: Final = RESIZES_SINCE
 _ARGO: Final = Version(3, 6)
 _TELLS_LAST: Final = Version(3, 7)

@@ -43,7 +43,7 @@ _POD_LEVEL: Final = ResizeAnswer(
 )
 _CLAIMS: Final = ResizeAnswer(
     "this Kubernetes changes no share of a pod with resource claims",
-    "ask for devices by resource limits instead of claims, or upgrade Kubernetes to 1.37.2 or newer",
+    "ask for devices by resource limits instead of claims, or upgrade Kubernetes to 1.37 or newer",
     any_amount=True,
 )
 _EXCLUSIVE: Final = ResizeAnswer(

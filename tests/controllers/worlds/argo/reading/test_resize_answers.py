@@ -33,8 +33,12 @@ PODS = 'pods "sweep-x-a-0" is forbidden: '
             "resources of its own",
             "give the resources to the container",
         ),
-        (f"{POD}spec: Forbidden: only cpu and memory resources are mutable", "claims", "1.37.2"),
-        (f"{POD}spec: Forbidden: pods with node allocatable resource claims cannot be resized", "claims", "1.37.2"),
+        (f"{POD}spec: Forbidden: only cpu and memory resources are mutable", "claims", "1.37 or newer"),
+        (
+            f"{POD}spec: Forbidden: pods with node allocatable resource claims cannot be resized",
+            "claims",
+            "1.37 or newer",
+        ),
         ("Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy", "Guaranteed", "Burstable"),
         (
             'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
