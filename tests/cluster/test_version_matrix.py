@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster import building, other_modules, version_matrix
 from tests.cluster.commands import ClusterError
-from tests.cluster.version_matrix import NOT_RUN, PAGE, WANTED, Row, lacks, main, result_of, with_rows
+from tests.cluster.version_matrix import NOT_RUN, PAGE, WANTED, MatrixRow, lacks, main, result_of, with_rows
 from tests.cluster.versions import CHOSEN_BY, PINNED, Versions
 
 OLD = Versions("v1.33.13", "v3.6.18")
@@ -82,13 +82,13 @@ def test_the_page_has_a_row_for_all_that_are_wanted_and_says_what_was_not_run() 
 
 
 def test_a_new_result_takes_the_place_of_the_old_one_and_leaves_the_others() -> None:
-    first = with_rows(MARKED, {OLD: Row(OLD, "40 passed", "2026-11-27")})
+    first = with_rows(MARKED, {OLD: MatrixRow(OLD, "40 passed", "2026-11-27")})
     assert with_rows(first, {}) == first
     other = Versions("v1.34.9", "v3.7.1")
-    second = with_rows(first, {other: Row(other, "1 failed, 39 passed: `a`", "2026-11-28")})
+    second = with_rows(first, {other: MatrixRow(other, "1 failed, 39 passed: `a`", "2026-11-28")})
     assert "| 1.33.13 | 3.6.18 | 40 passed | 2026-11-27 |" in second
     assert second.index("| 1.34.4 |") < second.index("| 1.34.9 | 3.7.1 | 1 failed, 39 passed: `a` | 2026-11-28 |")
-    third = with_rows(second, {OLD: Row(OLD, "41 passed", "2026-11-29")})
+    third = with_rows(second, {OLD: MatrixRow(OLD, "41 passed", "2026-11-29")})
     assert "40 passed" not in third
 
 

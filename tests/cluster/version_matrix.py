@@ -42,7 +42,7 @@ _MOST_NAMED: Final = 5
 
 
 @dataclass(frozen=True)
-class Row:
+class MatrixRow:
     """A combination and what came of it; ``on`` is the day."""
 
     versions: Versions
@@ -68,14 +68,14 @@ def lacks(versions: Versions) -> str:
     return "; ".join(found.limits) or "nothing that we know of"
 
 
-def with_rows(page: str, rows: Mapping[Versions, Row]) -> str:
+def with_rows(page: str, rows: Mapping[Versions, MatrixRow]) -> str:
     """Return ``page`` with these rows in place of its own of the same versions, and with all that are wanted."""
     found = _MARKED.search(page)
     if found is None:
         message = f"{PAGE} has no line <!-- table: matrix -->"
         raise ClusterError(message)
-    known = {row.versions: row for row in map(Row.read, _ROW.findall(found[0])[1:])}
-    every = {**{versions: Row(versions) for versions in WANTED}, **known, **rows}
+    known = {row.versions: row for row in map(MatrixRow.read, _ROW.findall(found[0])[1:])}
+    every = {**{versions: MatrixRow(versions) for versions in WANTED}, **known, **rows}
     ordered = sorted(every, key=lambda versions: (version_in(versions.kubernetes), version_in(versions.argo)))
     head = ["| Kubernetes | Argo Workflows | tests | on | what it cannot do |", "|---|---|---|---|---|"]
     table = "\n".join([*head, *(every[versions].line for versions in ordered)])
@@ -91,13 +91,13 @@ def result_of(output: str, exit_code: int) -> str:
     return f"{counts}: {', '.join(named)}" if named else counts
 
 
-def run_tests(versions: Versions, today: dt.date) -> Row:
+def run_tests(versions: Versions, today: dt.date) -> MatrixRow:
     """Build a combination and run the tests on it; all that these write goes to a file beside the builds, too."""
     environment = dict(os.environ) | {CHOSEN_BY: str(versions)}
     environment.pop("KUBECONFIG", None)
     log = cache_folder() / "matrix" / f"{versions}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    row = Row(versions, on=today.isoformat())
+    row = MatrixRow(versions, on=today.isoformat())
     click.echo(f"== {versions}: {log}")
     build = (sys.executable, "-m", "tests.cluster", "build")
     if subprocess.run(build, cwd=ROOT, env=environment, check=False).returncode:
@@ -112,7 +112,7 @@ def run_tests(versions: Versions, today: dt.date) -> Row:
 def main(written: Iterable[str]) -> int:
     """Run each combination that is named and write its row; return 1 where anything failed, else 0."""
     combinations = [Versions.read(word) for text in written for word in text.split()]
-    rows: dict[Versions, Row] = {}
+    rows: dict[Versions, MatrixRow] = {}
     for versions in combinations:
         rows[versions] = run_tests(versions, dt.datetime.now(dt.UTC).date())
         click.echo(rows[versions].line)

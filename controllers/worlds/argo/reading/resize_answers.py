@@ -17,7 +17,7 @@ class ResizeAnswer:
 
     Attributes:
         why: in words for people.
-        advice: what whoever has the trial, or the cluster, can do; empty where nobody knows.
+        advice: what the owner of the trial, or of the cluster, can do; empty where nobody knows.
         any_amount: whether every other share of this pod would be refused as well, now and most likely for good.
     """
 
@@ -74,7 +74,7 @@ _QUOTA: Final = ResizeAnswer(
     "the namespace's quota has no room for it",
     "raise the ResourceQuota, or start fewer trials at a time; a share that falls frees it once the kubelet has acted",
 )
-_RANGE: Final = ResizeAnswer("a LimitRange of the namespace forbids it", "ask whoever administers the namespace")
+_RANGE: Final = ResizeAnswer("a LimitRange of the namespace forbids it", "ask the administrator of the namespace")
 _ADMISSION: Final = ResizeAnswer(
     "an admission policy of the cluster forbids it", "have it except the subresource pods/resize"
 )
