@@ -97,3 +97,10 @@ def test_what_is_not_known_yet_keeps_nothing_back() -> None:
 
 def test_the_newest_argo_that_made_a_pod_counts() -> None:
     assert found(argo=("3.7.14", "4.0.7", "")).argo == Version(4, 0, 7)
+
+
+@pytest.mark.parametrize("forged", ["9999.9999.9999", "3.0.0"])
+def test_a_forged_version_of_argo_changes_what_is_said_and_nothing_that_is_done(forged: str) -> None:
+    abilities = found(argo=(forged,))
+    assert f"Argo {forged}" in abilities.line
+    assert (abilities.can, abilities.why_no_shares) == (found().can, "")
