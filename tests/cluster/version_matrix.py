@@ -35,7 +35,7 @@ WANTED: Final = tuple(
 """The rows that the page has in any case."""
 NOT_RUN: Final = "not run yet"
 _MARKED: Final = re.compile(r"<!-- table: matrix -->\n(?:\n|\|.*\n)*")
-_ROW: Final = re.compile(r"\| (\S+) \| (\S+) \| ([^|\n]*) \| ([^|\n]*) \| [^|\n]* \|")
+_ROW: Final = re.compile(r"\| (\d\S*) \| (\d\S*) \| ([^|\n]*) \| ([^|\n]*) \| [^|\n]* \|")
 _SUMMARY: Final = re.compile(r"=+ ((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s")
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) \S*?::(\S+)", re.MULTILINE)
 _MOST_NAMED: Final = 5
@@ -74,7 +74,7 @@ def with_rows(page: str, rows: Mapping[Versions, MatrixRow]) -> str:
     if found is None:
         message = f"{PAGE} has no line <!-- table: matrix -->"
         raise ClusterError(message)
-    known = {row.versions: row for row in map(MatrixRow.read, _ROW.findall(found[0])[1:])}
+    known = {row.versions: row for row in map(MatrixRow.read, _ROW.findall(found[0]))}
     every = {**{versions: MatrixRow(versions) for versions in WANTED}, **known, **rows}
     ordered = sorted(every, key=lambda versions: (version_in(versions.kubernetes), version_in(versions.argo)))
     head = ["| Kubernetes | Argo Workflows | tests | on | what it cannot do |", "|---|---|---|---|---|"]
