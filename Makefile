@@ -64,9 +64,13 @@ test-training: .venv/.installed ## Train whole sweeps on this machine, break the
 test-adapters: .venv/.installed ## Train and move trials with Lightning, Transformers, XGBoost, LightGBM and scikit-learn
 	$(BIN)/pytest -m adapter
 
-test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: KUBECONFIG's cluster, or three nodes on this machine
+test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: KUBECONFIG's cluster, three nodes here, or named VERSIONS of them
+ifdef VERSIONS
+	$(BIN)/python -m tests.cluster.version_matrix $(VERSIONS)
+else
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
 	$(BIN)/pytest --durations=25 --durations-min=5 -m 'cluster and not faults and not scale' $(if $(CLUSTER),-k "$(CLUSTER)")
+endif
 
 test-faults: .venv/.installed ## Break nodes, kubelets, controllers and servers during sweeps on such a cluster (half an hour)
 	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))

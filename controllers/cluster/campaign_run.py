@@ -24,12 +24,12 @@ from controllers.core.objectives import ObjectiveWatch, missing_objectives, with
 from controllers.core.policy import Policy
 from controllers.core.ports import StateStore, World
 from controllers.core.results import RunResult
-from controllers.driving.assembly import check_policy, guard_policy
+from controllers.driving.assembly import check_policy, goes_without_shares, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.drivers import SweepPorts, make_drivers
 from controllers.driving.policy_change import PolicyChange
-from controllers.policies import Default, Pinned
+from controllers.policies import Default, Pinned, WithoutShares
 from controllers.policies.registry import parse_policy, spec_or_name
 from controllers.search import SearchQueue
 from controllers.tracking.access import MlflowAwayError
@@ -67,7 +67,10 @@ class Worlds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SharedServices:
-    """What all campaigns share. ``epoch`` gives Unix seconds, ``interval`` is in seconds."""
+    """What all campaigns share. ``epoch`` gives Unix seconds, ``interval`` is in seconds.
+
+    ``why_no_shares`` says why the cluster changes no share of a running trial, empty where it does.
+    """
 
     worlds: Worlds
     client: MlflowClient
@@ -79,6 +82,7 @@ class SharedServices:
     epoch: Callable[[], float]
     interval: float
     recommend: bool
+    why_no_shares: Callable[[], str] = str
 
 
 class CampaignRun:
@@ -127,7 +131,7 @@ class CampaignRun:
         self._asks.take(campaign.annotations.get(labels.ANNOTATION_ASKED, ""))
         if self._over or self.done or not self._record.looked_up or not self._record.at_home:
             return
-        if self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, "")):
+        if self._changed_cluster() or self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, "")):
             # What the engine remembers goes on; what the policy before it remembered does not.
             self.keep_state()
             self._driver = self._steered_by(self._change.policy)
@@ -227,7 +231,9 @@ class CampaignRun:
             store=self._store,
             clock=self._clock,
             beats=self._beats,
-            guard=lambda policy: Pinned(policy=guard_policy(policy), first_nodes=first, short=world.short),
+            guard=lambda policy: Pinned(
+                policy=guard_policy(self._within_means(policy)), first_nodes=first, short=world.short
+            ),
             requests=self._asks,
             search=self._searches,
             logs=(report,),
@@ -249,10 +255,25 @@ class CampaignRun:
 
     def _choose_policy(self) -> Policy[Any]:
         """Take up the policy that the workflow names, or the last that its owner chose; return the one it names."""
-        policy = self._policy()
-        self._change = PolicyChange(policy, self._world.can, "Argo", self._tell_change)
+        policy, self._could = self._policy(), self._world.can
+        self._change = PolicyChange(policy, self._could, "Argo", self._tell_change, self._services.why_no_shares())
         self._change.take(self._campaign.annotations.get(labels.ANNOTATION_SET_POLICY, ""))
         return policy
+
+    def _changed_cluster(self) -> bool:
+        """Return whether the cluster can do more or less than before, and choose the policy again where it can."""
+        if self._world.can == self._could:
+            return False
+        self._choose_policy()
+        return True
+
+    def _within_means(self, policy: Policy[Any]) -> Policy[Any]:
+        """Return ``policy`` as far as the cluster can carry it out, and say what it goes without."""
+        if not goes_without_shares(policy, self._could):
+            return policy
+        why = self._services.why_no_shares()
+        self._tell_change(f"policy {policy.name} runs without changing shares: {why}")
+        return WithoutShares(policy=policy, why=why)
 
     def _follow_in_mlflow(self, policy: Policy[Any]) -> None:
         """Look up where the sweep stands in MLflow: its own record, and the runs of its trials."""
@@ -299,7 +320,7 @@ class CampaignRun:
         """Return what steers the campaign; where its policy cannot be loaded, log why and leave its trials alone."""
         try:
             policy = parse_policy(self._campaign.policy)
-            check_policy(policy, self._world.can, "Argo")
+            check_policy(policy, self._world.can, "Argo", self._services.why_no_shares())
         except SpeconError as error:
             message = "cannot load the sweep's policy; its trials are left alone: %s"
             _LOG.warning(message, error, extra=fields(**self._about))

@@ -10,6 +10,7 @@ from controllers.cluster.health import PortError, port_problem
 from controllers.core.actions import ACTION_KINDS, Action
 from controllers.core.model import Phase
 from controllers.core.ports import OutcomeKind
+from controllers.worlds.argo.meaning.abilities import Abilities
 
 _TICK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -46,6 +47,15 @@ class Instruments:
             "specon_watch_age_seconds", "Time since the API server was last heard.", registry=registry
         )
         self.mlflow_up = Gauge("specon_mlflow_up", "1 where MLflow answers.", registry=registry)
+        self.cluster = Gauge(
+            "specon_cluster_info",
+            "1: versions of what the cluster is made of, and whether shares of running trials can be changed.",
+            ["kubernetes", "argo", "shares"],
+            registry=registry,
+        )
+        self.old_nodes = Gauge(
+            "specon_nodes_without_resize", "Nodes whose kubelet changes no running trial's share.", registry=registry
+        )
         # Every label shows from the start, so that a rate over a counter sees its first increment.
         for phase in Phase:
             self.trials.labels(phase.value)
@@ -56,6 +66,13 @@ class Instruments:
     def acted(self, action: Action, outcome: OutcomeKind) -> None:
         """Count an action that a policy wanted."""
         self.actions.labels(type(action).__name__.lower(), outcome.value).inc()
+
+    def show_abilities(self, found: Abilities) -> None:
+        """Show what the cluster can do, in place of what it could before."""
+        self.cluster.clear()
+        shares = "no" if found.why_no_shares else "yes"
+        self.cluster.labels(str(found.kubernetes or "unknown"), str(found.argo or "unknown"), shares).set(1)
+        self.old_nodes.set(len(found.old_nodes))
 
     def show_trials(self, phases: Mapping[Phase, int]) -> None:
         """Show how many trials are in each phase."""

@@ -89,6 +89,7 @@ class ControllerLoop:
         policy: spec for sweeps that name none.
         stale_after: age in seconds at which the view is too old to act on.
         wait_for_writes: waits until no change of the cluster is under way.
+        look_at_cluster: finds out again, if it is time, what the cluster can do.
     """
 
     def __init__(  # noqa: PLR0913 - the parts that the composition root put together, each named
@@ -103,6 +104,7 @@ class ControllerLoop:
         policy: str,
         stale_after: float,
         wait_for_writes: Callable[[], object],
+        look_at_cluster: Callable[[], object],
     ) -> None:
         self._view = view
         self._campaigns = campaigns
@@ -113,6 +115,7 @@ class ControllerLoop:
         self._policy = policy
         self._stale_after = stale_after
         self._wait_for_writes = wait_for_writes
+        self._look_at_cluster = look_at_cluster
         self._led = False
         self._blind = False
         self._looked_at: float | None = None
@@ -143,6 +146,8 @@ class ControllerLoop:
             self._change_role(leading=leading)
         if not leading or not self._view_is_fresh():
             return
+        # Before any sweep: what the cluster cannot do decides which policies it can have.
+        self._look_at_cluster()
         now = self._clock()
         if self._looked_at is None or now - self._looked_at >= _LOOK_FOR_CAMPAIGNS_S:
             self._looked_at = now

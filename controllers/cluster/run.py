@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 
+from controllers.cluster.ability_watch import AbilityWatch
 from controllers.cluster.campaign_run import CampaignRun, FlushableStore, SharedServices
 from controllers.cluster.campaign_world import ForgetfulStore
 from controllers.cluster.campaigns import Campaigns
@@ -19,6 +20,7 @@ from controllers.cluster.leadership import AlwaysLeading, KubernetesLease, Leade
 from controllers.cluster.logs import configure_logs, fields
 from controllers.cluster.loop import ControllerLoop
 from controllers.cluster.settings import ControllerSettings
+from controllers.core.actions import Action
 from controllers.core.errors import SpeconError
 from controllers.core.ports import World
 from controllers.search import SearchQueue
@@ -38,6 +40,8 @@ from controllers.worlds.argo.writing.state_store import ConfigMapStore
 _LOG = logging.getLogger(__name__)
 _PROBE_S = 15.0
 _LAST_WRITES_S = 3.0
+_ASKED_S = 5.0
+"""Seconds that the loop waits at most for what the API server says of itself."""
 
 
 class NoAccessError(SpeconError):
@@ -69,8 +73,11 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         stack.enter_context(leadership)
         events = EventWriter(api)
         stack.callback(events.close)
+        asked = KubeApi.load(settings.kubeconfig, settings.context, read_s=_ASKED_S)
+        stack.callback(asked.close)
+        abilities = AbilityWatch(asked, view, instruments, time.monotonic)
         services = SharedServices(
-            worlds=ArgoWorlds(view, events, recommend=settings.recommend),
+            worlds=ArgoWorlds(view, events, lambda: abilities.found.can, recommend=settings.recommend),
             client=client,
             reader=stack.enter_context(BackgroundReader(settings.interval)),
             tags=stack.enter_context(TagWriter(client)),
@@ -80,6 +87,7 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
             epoch=lambda: api.epoch() or time.time(),
             interval=settings.interval,
             recommend=settings.recommend,
+            why_no_shares=lambda: abilities.found.why_no_shares,
         )
         campaigns = Campaigns(
             lambda campaign: CampaignRun(campaign, services), time.monotonic, instruments, services.leading
@@ -94,6 +102,7 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
             policy=settings.policy,
             stale_after=settings.stale_after,
             wait_for_writes=lambda: view.writes.wait_idle(_LAST_WRITES_S),
+            look_at_cluster=abilities.look,
         )
         _LOG.info("started", extra=fields(**asdict(settings)))
         loop.run(stop)
@@ -103,14 +112,17 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
 class ArgoWorlds:
     """Makes Argo worlds. A controller that only recommends keeps no state in the cluster."""
 
-    def __init__(self, view: ClusterView, events: EventSink, *, recommend: bool) -> None:
+    def __init__(
+        self, view: ClusterView, events: EventSink, can: Callable[[], frozenset[type[Action]]], *, recommend: bool
+    ) -> None:
         self._view = view
         self._events = events
+        self._can = can
         self._recommend = recommend
 
     def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
         """Return world and state store of one of the view's campaigns."""
-        world = ArgoWorld(self._view, campaign, events=self._events, run_of=run_of)
+        world = ArgoWorld(self._view, campaign, events=self._events, run_of=run_of, cluster_can=self._can)
         store = ForgetfulStore() if self._recommend else ConfigMapStore(self._view.api, campaign, now)
         return world, store
 

@@ -30,6 +30,10 @@ LEFT: Final = frozenset({EXIT_MIGRATE, EXIT_TERMINATED})
 _EXITS: Final = " || ".join(f"lastRetry.exitCode == '{code}'" for code in sorted(LEFT))
 MOVED: Final = f"({_EXITS} || lastRetry.message contains '{MOVED_MESSAGE}')"
 """Whether the attempt before left to go on elsewhere: by itself, or by force because it was deaf to the request."""
+# Argo 3.6 knows nothing of the attempt before while it makes a pod. There each pod but a trial's first waits, and the
+# controller that steers the workflow lets it go at once where nothing was to move.
+_LAST: Final = "let before = get($env, 'lastRetry')"
+_MAY_HAVE_MOVED: Final = f"retries != '0' && (before == nil || {MOVED.replace('lastRetry.', 'before.')})"
 # Argo splits the names of annotations at every dot.
 _DOMAIN, _, _NAME = ANNOTATION_ADOPTED.partition(".")
 _ADOPTED: Final = f"workflow.annotations['{_DOMAIN}']?.['{_NAME}'] == workflow.uid"
@@ -53,10 +57,17 @@ def gates(sweep: str, *, first: bool = False, every: bool = False) -> str:
     first place too; with ``every`` each pod waits, since a search gives it its hyperparameters. The pod that only ends
     the step of a stopped trial never waits.
     """
+    # Without the number of retries, Argo would work it out once for all attempts, and miss a stop.
+    waits = "retries != ''"
+    if not every:
+        moved = f"(retries == '0' || {_MAY_HAVE_MOVED})" if first else f"{_MAY_HAVE_MOVED} && {_ADOPTED}"
+        waits = f"{_LAST}; {moved}"
+    return f"{{{{={waits} && !({_is_stopped(sweep)}) ? {_GATES} : []}}}}"
+
+
+def older_gates(sweep: str, *, first: bool = False) -> str:
+    """Return what ``gates`` gave before 0.3: workflows that were built then have it. Argo 3.6 cannot work it out."""
     waits = f"(retries == '0' || {MOVED})" if first else f"{MOVED} && {_ADOPTED}"
-    if every:
-        # Without the number of retries, Argo would work it out once for all attempts, and miss a stop.
-        waits = "retries != ''"
     return f"{{{{={waits} && !({_is_stopped(sweep)}) ? {_GATES} : []}}}}"
 
 
@@ -185,6 +196,8 @@ _WITHOUT_ARGO: Final = (
     (_for_any_sweep(gates(_ANY)), "[]"),
     (_for_any_sweep(gates(_ANY, first=True)), "[]"),
     (_for_any_sweep(gates(_ANY, every=True)), "[]"),
+    (_for_any_sweep(older_gates(_ANY)), "[]"),
+    (_for_any_sweep(older_gates(_ANY, first=True)), "[]"),
     (_for_any_sweep(main_container(_ANY)), '{"name": "main"}'),
     (_for_any_sweep(worker_gates(_ANY)), "[]"),
     (_for_any_sweep(worker_gates(_ANY, first=True)), "[]"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from controllers.core.actions import Action
+from controllers.core.actions import Action, Resize
 from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
@@ -50,15 +50,25 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     return Engine(steered, world, source, store, logs, observers, search=search or OptunaSearch(), requests=requests)
 
 
-def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) -> None:
+def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str, why_not: str = "") -> None:
     """Refuse a policy that needs an action which the world cannot do, or knowledge that no real world has.
+
+    A share decides how fast a trial is, and never whether it runs: a policy that does more besides goes without.
+
+    Args:
+        policy: What is to decide.
+        can: The actions that the world can do.
+        world: What people call it.
+        why_not: Why it cannot do the others, and what to do.
 
     Raises:
         SpeconError: names the policy, the world and the missing actions.
     """
-    missing = sorted(action.__name__ for action in policy.needs - can)
-    if missing:
-        message = f"policy {policy.name!r} needs {', '.join(missing)}, which the {world} world cannot do"
+    missing = policy.needs - can
+    if missing and not goes_without_shares(policy, can):
+        named = ", ".join(sorted(action.__name__ for action in missing))
+        cause = f" here: {why_not}; or choose a policy that does not need it: specon policies" if why_not else ""
+        message = f"policy {policy.name!r} needs {named}, which the {world} world cannot do{cause}"
         raise SpeconError(message)
     if clairvoyant := uninformed_parts(policy):
         message = (
@@ -66,3 +76,8 @@ def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str) 
             "it is there to compare with, in the simulator: specon simulate"
         )
         raise SpeconError(message)
+
+
+def goes_without_shares(policy: Policy[Any], can: frozenset[type[Action]]) -> bool:
+    """Return whether ``policy`` wants shares that a world which ``can`` these actions cannot give, and does more."""
+    return policy.needs - can == {Resize} and policy.needs != {Resize}

@@ -21,14 +21,21 @@ class PolicyChange:
         can: the actions that its world can carry out.
         world: what that is called.
         tell: called with a line for people where a change is made, or cannot be.
+        why_not: why the world cannot carry out the others.
     """
 
     def __init__(
-        self, begun: Policy[Any], can: frozenset[type[Action]], world: str, tell: Callable[[str], object]
+        self,
+        begun: Policy[Any],
+        can: frozenset[type[Action]],
+        world: str,
+        tell: Callable[[str], object],
+        why_not: str = "",
     ) -> None:
         self._can = can
         self._world = world
         self._tell = tell
+        self._why_not = why_not
         self._taken = ""
         self.policy = begun
 
@@ -39,7 +46,7 @@ class PolicyChange:
         self._taken = spec
         try:
             wanted = parse_policy(spec[:MOST_WRITTEN])
-            check_policy(wanted, self._can, self._world)
+            check_policy(wanted, self._can, self._world, self._why_not)
         except SpeconError as error:
             self._tell(f"the policy stays {self.policy.name}: {error}")
             return False

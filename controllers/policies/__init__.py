@@ -10,3 +10,4 @@ from controllers.policies.wrappers.guarded import Guarded as Guarded
 from controllers.policies.wrappers.managed import Managed as Managed
 from controllers.policies.wrappers.pinned import Pinned as Pinned
 from controllers.policies.wrappers.stacked import Stacked as Stacked
+from controllers.policies.wrappers.without_shares import WithoutShares as WithoutShares

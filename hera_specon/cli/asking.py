@@ -170,7 +170,7 @@ class WorkflowDesk:
         """What pods can be told to do, and what their world is called."""
         from controllers.worlds.argo.world import ArgoWorld  # noqa: PLC0415 - as above
 
-        return ArgoWorld.can, "Argo"
+        return ArgoWorld.can_at_best, "Argo"
 
     def set_policy(self, spec: str) -> None:
         """Ask for that policy.

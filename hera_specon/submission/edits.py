@@ -10,7 +10,7 @@ from typing import Any, Final
 from controllers.core import labels, trial_lists
 from controllers.core.actions import Place
 from controllers.core.annotations import AnnotationError, check_fits
-from controllers.core.expressions import gates, worker_gates, workers
+from controllers.core.expressions import gates, older_gates, worker_gates, workers
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from hera_specon.errors import SubmissionError
@@ -88,6 +88,7 @@ def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
         patch, sweep = str(template.get("podSpecPatch") or ""), sweep_of(template)
         kinds = (*(gates(sweep, **kind) for kind in _OTHER_GATES), worker_gates(sweep, first=True))
         first = {gates(sweep): gates(sweep, first=True), worker_gates(sweep): worker_gates(sweep, first=True)}
+        first |= {older_gates(sweep): gates(sweep, first=True)}
         if not any(gate in patch for gate in (*first, *kinds)):
             problem = (
                 f"the trials of sweep {sweep!r} have no gate that could hold first attempts: "

@@ -24,10 +24,13 @@ REQUEUE_TIME: Final = "1s"
 def definitions() -> list[dict[str, Any]]:
     """The custom resources, and the permissions of controller and server, as Argo publishes them."""
     folder = argo_manifests()
+    # Argo 3.6 has what later ones have in the second.
+    installs = (folder / "cluster-install-no-crds", folder / "cluster-install")
+    install = next(place for place in installs if (place / "workflow-controller-rbac").is_dir())
     files = [
         *sorted((folder / "base/crds/minimal").glob("argoproj.io_*.yaml")),
-        *sorted((folder / "cluster-install-no-crds").glob("*/*role*.yaml")),
-        *sorted((folder / "cluster-install-no-crds").glob("*/*binding*.yaml")),
+        *sorted(install.glob("*/*role*.yaml")),
+        *sorted(install.glob("*/*binding*.yaml")),
         *sorted((folder / "base").glob("*/*-sa.yaml")),
     ]
     found = {}

@@ -3,17 +3,18 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.commands import ClusterError, run
+from tests.cluster.commands import run
 from tests.cluster.layout import cache_folder
-from tests.cluster.versions import ARGO, KUBERNETES
+from tests.cluster.other_modules import argo_sources, kubernetes_module, published
+from tests.cluster.versions import ARGO, KUBERNETES, PINNED, USED
 
 HERE: Final = Path(__file__).parent
-ARGO_MODULE: Final = "github.com/argoproj/argo-workflows/v4"
+ARGO_MODULE: Final = USED.argo_module
 # The Debian package that brings each program.
 PACKAGES: Final = {
     "etcd": "etcd-server",
@@ -67,9 +68,13 @@ KWOK_PROGRAM: Final = Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", ("-ld
 PROGRAMS: Final = (KUBERNETES_PROGRAM, *ARGO_PROGRAMS, PAUSE_PROGRAM, DNS_PROGRAM, KWOK_PROGRAM)
 
 
+_ARGO_NAMES: Final = frozenset(program.name for program in ARGO_PROGRAMS)
+
+
 def binary(name: str) -> Path:
-    """Where a built program is."""
-    return cache_folder() / "bin" / name
+    """Where a built program is; each version of Kubernetes and Argo has its own."""
+    version = KUBERNETES if name == KUBERNETES_PROGRAM.name else ARGO if name in _ARGO_NAMES else ""
+    return cache_folder() / "bin" / "-".join(filter(None, (name, version)))
 
 
 def kubernetes_binary() -> Path:
@@ -111,15 +116,27 @@ def build_all(tell: Callable[[str], None]) -> None:
 
 
 def _build(program: Program) -> None:
-    folder = HERE / program.module
+    folder, package = HERE / program.module, program.package
     environment = dict(os.environ) | {"CGO_ENABLED": "0"}
-    if program.module == "argo":
-        environment |= _argo_workspace(folder)
+    if program in ARGO_PROGRAMS:
+        sources = argo_sources(_argo_folder(), ARGO)
+        if _is_pinned(program):
+            environment["GOWORK"] = str(_workspace(folder, sources))
+        else:
+            folder, package = sources, f"./cmd/{program.name}"
+    elif not _is_pinned(program):
+        folder = kubernetes_module(KUBERNETES)
     output = binary(program.name)
     output.parent.mkdir(parents=True, exist_ok=True)
-    arguments = ("build", "-trimpath", "-buildvcs=false", *program.flags, "-o", str(output), program.package)
-    run("nice", "go", *arguments, folder=folder, environment=environment, seconds=3600)
+    arguments = ("build", "-trimpath", "-buildvcs=false", *program.flags, "-o", str(output), package)
+    run("nice", "go", *arguments, folder=folder, environment=environment, seconds=7200)
     _stamp(program).write_text(_key(program))
+
+
+def _is_pinned(program: Program) -> bool:
+    """Whether the module that stands here is the one of the version that is used."""
+    used = {"kubernetes": (KUBERNETES, PINNED.kubernetes), "argo": (ARGO, PINNED.argo)}.get(program.module)
+    return used is None or used[0] == used[1]
 
 
 def _stamp(program: Program) -> Path:
@@ -128,31 +145,17 @@ def _stamp(program: Program) -> Path:
 
 def _key(program: Program) -> str:
     content = hashlib.sha256(repr(program).encode())
-    for file in sorted((HERE / program.module).iterdir()):
+    files = sorted((HERE / program.module).iterdir())
+    for file in files if _is_pinned(program) else (file for file in files if file.suffix == ".go"):
         content.update(file.read_bytes())
     return content.hexdigest()
 
 
-def _argo_workspace(module: Path) -> Mapping[str, str]:
-    """Make the published module whole, and return what makes Go use it.
-
-    It lacks workflow/executor/osspecific/signal_linux.go, whose system calls are those of its sibling for Darwin, and
-    the generated user interface that the server embeds.
-    """
-    published = Path(_module_folder(module))
-    whole = cache_folder() / "source" / f"argo-{ARGO}"
-    shutil.rmtree(whole, ignore_errors=True)
-    shutil.copytree(published, whole, copy_function=shutil.copyfile)
-    for folder in (whole, *(path for path in whole.rglob("*") if path.is_dir())):
-        folder.chmod(0o755)
-    signals = whole / "workflow/executor/osspecific"
-    shutil.copyfile(signals / "signal_darwin.go", signals / "signal_linux.go")
-    page = whole / "ui/dist/app/index.html"
-    page.parent.mkdir(parents=True)
-    page.write_text("<p>The user interface is not part of this build.</p>\n")
-    workspace = whole.parent / "argo.work"
-    workspace.write_text(f"go 1.26.0\nuse {module}\nreplace {ARGO_MODULE} => {whole}\n")
-    return {"GOWORK": str(workspace)}
+def _workspace(module: Path, sources: Path) -> Path:
+    """Return what makes Go take Argo's sources from a folder."""
+    workspace = sources.parent / "argo.work"
+    workspace.write_text(f"go 1.26.0\nuse {module}\nreplace {ARGO_MODULE} => {sources}\n")
+    return workspace
 
 
 def argo_manifests() -> Path:
@@ -161,16 +164,13 @@ def argo_manifests() -> Path:
     if not folder.exists():
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        shutil.copytree(Path(_module_folder(HERE / "argo")) / "manifests", partial, copy_function=shutil.copyfile)
+        shutil.copytree(_argo_folder() / "manifests", partial, copy_function=shutil.copyfile)
         partial.rename(folder)
     return folder
 
 
-def _module_folder(module: Path) -> str:
-    environment = dict(os.environ) | {"GOWORK": "off"}
-    run("go", "mod", "download", ARGO_MODULE, folder=module, environment=environment, seconds=900)
-    folder = run("go", "list", "-m", "-f", "{{.Dir}}", ARGO_MODULE, folder=module, environment=environment).strip()
-    if not folder:
-        message = f"go did not say where it keeps {ARGO_MODULE}"
-        raise ClusterError(message)
-    return folder
+def _argo_folder() -> Path:
+    """Where Go keeps what Argo publishes; that of the pinned version by the checksums that stand here."""
+    if USED.argo == PINNED.argo:
+        return Path(published(ARGO_MODULE, "", HERE / "argo")["Dir"])
+    return Path(published(ARGO_MODULE, ARGO)["Dir"])

@@ -1,7 +1,7 @@
 """The Argo world: one campaign's trials as pods of an Argo workflow, resized in place and moved between nodes."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from controllers.core import labels
@@ -12,7 +12,8 @@ from controllers.core.results import TrialResult
 from controllers.worlds.argo.calls.api import WORKFLOWS
 from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.deciding.actions import Refusal, command_for
-from controllers.worlds.argo.deciding.commands import Annotate, Command, Delete
+from controllers.worlds.argo.deciding.commands import Annotate, Command, Delete, SetShare, WithdrawShare
+from controllers.worlds.argo.deciding.denied_shares import DeniedShares
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.looks import Looks
@@ -20,6 +21,7 @@ from controllers.worlds.argo.meaning.shown import result_of
 from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView, rest_s
 from controllers.worlds.argo.reading.definitions import warn_once
+from controllers.worlds.argo.reading.resize_answers import answer_to
 from controllers.worlds.argo.writing.events import EventSink
 from controllers.worlds.argo.writing.executor import Executor
 from controllers.worlds.argo.writing.runs import RunOf
@@ -36,9 +38,11 @@ class ArgoWorld:
         events: where to tell people what was done.
         timeouts: how long to wait for what.
         run_of: tells the run in MLflow that an attempt shall log to.
+        cluster_can: tells the actions that the cluster can carry out; they change where it is upgraded.
     """
 
-    can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
+    can_at_best: frozenset[type[Action]] = frozenset(ACTION_KINDS)
+    """What a world of a new enough cluster can do."""
 
     def __init__(
         self,
@@ -48,8 +52,11 @@ class ArgoWorld:
         events: EventSink,
         timeouts: Timeouts | None = None,
         run_of: RunOf = lambda *_, **__: "",
+        cluster_can: Callable[[], frozenset[type[Action]]] | None = None,
     ) -> None:
         self._view = view
+        self._cluster_can = cluster_can
+        self._denied = DeniedShares()
         self._campaign = campaign
         self._events = events
         self._timeouts = timeouts or Timeouts()
@@ -57,6 +64,11 @@ class ArgoWorld:
         self._executor = Executor(view.api, view.writes, events, run_of, self._epoch)
         self._looks = Looks(view, campaign)
         self._rest_until = 0.0
+
+    @property
+    def can(self) -> frozenset[type[Action]]:
+        """The kinds of action that it can do as the cluster is now."""
+        return self.can_at_best if self._cluster_can is None else self.can_at_best & self._cluster_can()
 
     @property
     def finished(self) -> bool:
@@ -77,7 +89,9 @@ class ArgoWorld:
         if began < self._rest_until or self._age_s() > self._timeouts.stale:
             return False
         before, seen = self._looks.last, self._looks.look()
-        self._executor.forget_all_but(frozenset(state.attempt.uid for state in seen.states.values() if state.attempt))
+        uids = frozenset(state.attempt.uid for state in seen.states.values() if state.attempt)
+        self._executor.forget_all_but(uids)
+        self._denied.forget_all_but(uids)
         self._adopt_workflow()
         planner = Planner(seen.room, self._epoch(), self._timeouts)
         for trial, state in seen.states.items():
@@ -156,6 +170,10 @@ class ArgoWorld:
         command = command_for(action, state, seen)
         if isinstance(command, Refusal):
             return refused(command.why)
+        if isinstance(command, SetShare) and (
+            why_not := self._denied.why_not(command.attempt, command.cpu, seen.room, time.monotonic())
+        ):
+            return refused(why_not)
         return DONE if self._carry_out(command, state, action) else BUSY
 
     def _carry_out(self, command: Command, state: TrialState, action: Action | None = None) -> bool:
@@ -170,8 +188,14 @@ class ArgoWorld:
                 self._looks.abandon_move(trial)
             if failure is not None and action is not None:
                 self._looks.drop(trial)
+            if failure is not None and isinstance(command, SetShare) and (answer := answer_to(failure)):
+                self._denied.note(command.attempt, command.cpu, answer, self._looks.last.room, time.monotonic())
 
         begun = self._executor.carry_out(command, state, done)
+        if begun and isinstance(command, WithdrawShare):
+            attempt = command.attempt
+            wanted, room = attempt.share.wanted, self._looks.last.room
+            self._denied.note(attempt, wanted, command.answer, room, time.monotonic())
         if begun and action is not None:
             self._looks.take_on(action, command.attempt)
         return begun

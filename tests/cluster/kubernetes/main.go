@@ -26,7 +26,7 @@ var components = map[string]func() *cobra.Command{
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 	"kube-proxy":              proxy.NewProxyCommand,
 	"kubectl":                 kubectl.NewDefaultKubectlCommand,
-	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+	"kubelet":                 kubeletCommand,
 }
 
 func main() {
@@ -37,4 +37,16 @@ func main() {
 	name := os.Args[1]
 	os.Args = append([]string{name}, os.Args[2:]...)
 	os.Exit(cli.Run(components[name]()))
+}
+
+// Kubernetes 1.33's takes no context.
+func kubeletCommand() *cobra.Command {
+	switch command := any(kubelet.NewKubeletCommand).(type) {
+	case func(context.Context) *cobra.Command:
+		return command(context.Background())
+	case func() *cobra.Command:
+		return command()
+	default:
+		panic(fmt.Sprintf("kubelet.NewKubeletCommand is of a new type: %T", command))
+	}
 }

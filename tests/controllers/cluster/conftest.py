@@ -33,6 +33,7 @@ class Stage:
     searches: SearchQueue
     recommend: bool = False
     policy: str = "default"
+    why_no_shares: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     uid: str = field(default_factory=lambda: uuid.uuid4().hex)
     instruments: Instruments = field(default_factory=Instruments)
@@ -65,6 +66,7 @@ class Stage:
             epoch=self.epoch,
             interval=0.05,
             recommend=self.recommend,
+            why_no_shares=lambda: self.why_no_shares,
         )
         self.runs.append(CampaignRun(self.campaign, services))
         return self.runs[-1]

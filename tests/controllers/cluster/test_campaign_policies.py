@@ -8,7 +8,7 @@ import pytest
 from mlflow.entities import Metric
 
 from controllers.core import labels
-from controllers.core.actions import Place, Suspend
+from controllers.core.actions import Migrate, Place, Resize, Suspend
 from controllers.core.model import TrialId
 from controllers.record.timeline import EventKind
 from hera_specon.records.tracked import policy_of
@@ -130,3 +130,41 @@ def test_a_policy_that_cannot_be_is_told_once_and_changes_nothing(
     it.step_until(run, it.parents)
     run.step(it.campaign)
     assert sum("the policy stays default" in record.getMessage() for record in caplog.records) == 1
+
+
+SHARES_ONLY, ALL = "flowcon", frozenset({Resize, Migrate, Place})
+
+
+def test_where_no_share_can_be_changed_a_policy_of_shares_is_refused_by_name(
+    stage: Callable[..., Stage], caplog: pytest.LogCaptureFixture
+) -> None:
+    it = stage(policy=SHARES_ONLY, why_no_shares="no pods/resize here: upgrade")
+    it.world.can = frozenset({Migrate, Place})
+    it.start()
+    assert "policy 'flowcon' needs Resize" in caplog.text
+    assert "no pods/resize here: upgrade" in caplog.text
+
+
+def test_where_no_share_can_be_changed_a_policy_that_does_more_runs_without_and_says_so(
+    stage: Callable[..., Stage], caplog: pytest.LogCaptureFixture
+) -> None:
+    it = stage(policy="procon+flowcon:interval=1", why_no_shares="no pods/resize here: upgrade")
+    it.world.can = frozenset({Migrate, Place})
+    run = it.start()
+    it.world.now |= {TrialId(f"{it.sweep}.t001"): gated(f"{it.sweep}.t001")}
+    it.step_until(run, lambda: it.world.done)
+    assert {type(one) for one in it.world.done} == {Place}
+    assert "runs without changing shares: no pods/resize here: upgrade" in caplog.text
+
+
+def test_a_policy_that_was_refused_takes_over_once_the_cluster_was_upgraded(stage: Callable[..., Stage]) -> None:
+    it = stage(policy=SHARES_ONLY, why_no_shares="no pods/resize here: upgrade")
+    it.world.can = frozenset({Migrate, Place})
+    run = it.start()
+    it.step_until(run, it.parents)
+    run.keep_state()
+    assert json.loads(it.cluster.stores[it.uid].text or "{}")["policy"] == "default"
+    it.world.can = ALL
+    it.step_until(run, lambda: True)
+    run.keep_state()
+    it.step_until(run, lambda: json.loads(it.cluster.stores[it.uid].text or "{}")["policy"] == SHARES_ONLY)

@@ -20,6 +20,7 @@ class Recorded:
 
     told: list[str] = field(default_factory=list)
     leading: bool = True
+    looks: int = 0
 
     def reconcile(self, campaigns: Sequence[Campaign]) -> None:
         self.told.append(f"reconcile {len(campaigns)}")
@@ -43,6 +44,9 @@ class Recorded:
     def wait_for_writes(self) -> None:
         self.told.append("wait for writes")
 
+    def look(self) -> None:
+        self.looks += 1
+
 
 class Bench:
     """A loop over what its test holds."""
@@ -63,6 +67,7 @@ class Bench:
             policy="default",
             stale_after=45.0,
             wait_for_writes=self.recorded.wait_for_writes,
+            look_at_cluster=self.recorded.look,
         )
 
     def value(self, name: str) -> float | None:
@@ -79,6 +84,7 @@ def test_the_leader_looks_for_campaigns_every_second_and_steps_each_time(bench: 
         bench.loop.once()
         bench.now += 0.5
     assert bench.recorded.told == ["reconcile 1", "step", "step", "reconcile 1", "step"]
+    assert bench.recorded.looks == 3
     assert bench.value("specon_is_leader") == 1
 
 

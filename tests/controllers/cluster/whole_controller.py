@@ -79,5 +79,6 @@ def whole_controller(ports: Ports) -> Iterator[tuple[ControllerLoop, ClusterView
             policy="default",
             stale_after=STALE_S,
             wait_for_writes=lambda: None,
+            look_at_cluster=lambda: None,
         )
         yield loop, view

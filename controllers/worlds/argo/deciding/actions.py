@@ -16,6 +16,7 @@ from controllers.worlds.argo.meaning.snapshot import CampaignSnapshot
 from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.reading.marks import written_nodes
 from controllers.worlds.argo.reading.pods import whole_milli
+from controllers.worlds.argo.reading.versions import RESIZES_SINCE
 
 _NOT_RUNNING: Final = "the trial is not running"
 
@@ -65,7 +66,11 @@ def _why_not_resize(action: Resize, state: TrialState, attempt: Attempt, seen: C
         return f"{cpu:g} cores are too few: the least is 0.001"
     # Kubernetes refuses a resize that would change the pod's quality of service, which its first requests fixed.
     if quality != "Burstable" or not share.wanted:
-        return f"a pod of quality of service {quality} would lose it with a request of {cpu:g} cores"
+        cure = "give it a CPU request" if quality == "BestEffort" else "set no limits, or some above the requests"
+        return f"a pod of quality of service {quality} would lose it with a request of {cpu:g} cores: {cure}"
+    old = next((record for node in attempt.nodes if (record := seen.room.nodes.get(node)) and not record.resizes), None)
+    if old is not None:
+        return f"the kubelet of {old.name}, {old.kubelet}, changes no share of a running pod: it takes {RESIZES_SINCE}"
     if share.limit is not None and cpu > share.limit:
         return f"{cpu:g} cores are more than the container's limit of {share.limit:g}"
     more: dict[str, float] = {}

@@ -11,6 +11,7 @@ from controllers.core.model import Point
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.reading.nodes import NodeRecord
 from controllers.worlds.argo.reading.pods import PodRecord
+from controllers.worlds.argo.reading.resize_answers import ResizeAnswer, answer_in
 
 _MOST_BETWEEN_S: Final = 30.0
 """Seconds between two tries to reach a pod that count as in vain: for longer, nobody tried."""
@@ -137,9 +138,14 @@ class WithdrawShare:
     @property
     def told(self) -> Told:
         """What is told once it is done."""
-        node, share = self.attempt.node, self.attempt.share
-        note = f"{node} cannot give {share.wanted:g} cores; it keeps {share.has:g}"
+        share = self.attempt.share
+        note = f"it keeps {share.has:g} cores instead of {share.wanted:g}: {self.answer.line}"
         return Told("ResizeWithdrawn", note, warning=True)
+
+    @property
+    def answer(self) -> ResizeAnswer:
+        """What the kubelet said against the share."""
+        return answer_in(self.attempt.share.said or f"{self.attempt.node} cannot give as much")
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,9 +237,11 @@ class Planner:
         """Return whether to take a resize of ours back: the scheduler counts a deferred one in full all the while."""
         share = worker.share
         # Without our note of the first request the resize is somebody else's, and theirs to take back.
-        if worker.marks.base_cpu is None or share.state is ResizeState.GRANTED or share.wanted <= share.has:
+        if worker.marks.base_cpu is None or share.state is ResizeState.GRANTED:
             return False
-        return share.state is ResizeState.INFEASIBLE or self.now - (share.since or 0.0) > self.timeouts.deferred
+        if share.state is ResizeState.INFEASIBLE:
+            return share.wanted != share.has
+        return share.wanted > share.has and self.now - (share.since or 0.0) > self.timeouts.deferred
 
     def _for_steady(self, state: TrialState, attempt: Attempt) -> Command | None:
         """Return what an attempt needs that runs where it shall."""

@@ -14,7 +14,7 @@ from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, Json, Kube
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from controllers.worlds.argo.meaning.room import Claims, NodeRequests
 from controllers.worlds.argo.reading.definitions import TrialDefinition, warn_once
-from controllers.worlds.argo.reading.nodes import project_node
+from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
 from controllers.worlds.argo.reading.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
 from controllers.worlds.argo.reading.watch import Collection, Reflector, WatchTiming, since_boot
 from controllers.worlds.argo.reading.workflows import WorkflowRecord, project_workflow
@@ -200,6 +200,10 @@ class ClusterView:
             of_namespace[workflow.namespace] += running
             steered += campaigns
         return steered
+
+    def nodes(self) -> Sequence[NodeRecord]:
+        """Return every node."""
+        return self._nodes.records()
 
     def workflows(self) -> Sequence[WorkflowRecord]:
         """Return every workflow that has sweeps."""

@@ -10,6 +10,7 @@ from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 from controllers.worlds.argo.reading.demands import HOSTNAME, Demands, Taint, labels_of, taints_of
 from controllers.worlds.argo.reading.pods import Resources
+from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version, version_in
 
 ZONE: Final = "topology.kubernetes.io/zone"
 
@@ -20,7 +21,7 @@ class NodeRecord:
 
     ``hostname`` is what a pod selects it by, ``zone`` where it stands; ``unready_since`` in Unix seconds, None while
     its kubelet is heard. Taints keep pods away that do not ask for every device in ``only_for``, and those that do not
-    tolerate ``taints``.
+    tolerate ``taints``. ``kubelet`` is its version, None where it tells none.
     """
 
     name: str
@@ -34,6 +35,12 @@ class NodeRecord:
     taints: tuple[Taint, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     zone: str = ""
+    kubelet: Version | None = None
+
+    @property
+    def resizes(self) -> bool:
+        """Whether its kubelet may change the shares of running pods."""
+        return self.kubelet is None or self.kubelet >= RESIZES_SINCE
 
     @property
     def fit(self) -> bool:
@@ -86,4 +93,5 @@ def project_node(node: Json) -> NodeRecord | None:
         taints=tuple(taint for taint in keep_away if taint.key not in only_for or taint.effect != "NoSchedule"),
         labels=labels_of(node),
         zone=text(node, "metadata", "labels", ZONE, most=253),
+        kubelet=version_in(text(node, "status", "nodeInfo", "kubeletVersion", most=128)),
     )

@@ -28,6 +28,7 @@ from controllers.worlds.argo.reading.definitions import MOST_WORKERS, TrialDefin
 from controllers.worlds.argo.reading.demands import ANY_NODE, Demands, demands_of
 from controllers.worlds.argo.reading.marks import Marks, read_marks
 from controllers.worlds.argo.reading.pod_ends import Leaving, failure_of, leaving_of
+from controllers.worlds.argo.reading.versions import Version, argo_version
 from mlflow_hooks.contract import ENV_RUN, ENV_RUN_CONTEXT
 
 MAIN: Final = "main"
@@ -40,6 +41,7 @@ _ATTEMPT = re.compile(r".*\((\d{1,6})\)", re.DOTALL)
 _WORKER = re.compile(rf".*\((\d{{1,6}})\)\[0\]\.{labels.STEP_WORKER}\((\d{{1,2}}):\d{{1,2}}\)", re.DOTALL)
 _DEFAULT_GRACE_S = 30
 _MOST_TOKEN = 128
+_MOST_SAID = 256
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -97,7 +99,7 @@ class OtherPod:
 class Share:
     """CPU of the main container in cores: what it requests, what it has, and how the kubelet answers the request.
 
-    ``since`` is when the kubelet first answered so, in Unix seconds.
+    ``since`` is when the kubelet first answered so, in Unix seconds, and ``said`` is in its words why not.
     """
 
     wanted: float
@@ -105,6 +107,7 @@ class Share:
     limit: float | None = None
     state: ResizeState = ResizeState.GRANTED
     since: float | None = None
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,8 @@ class PodRecord:
     MLflow by the annotation for that, ``makes_runs`` that the runs that it makes itself are found. ``demands`` are its
     author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
     is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not.
+
+    ``argo`` is the version of the Argo that made it, None where its containers do not tell.
 
     ``rank`` is the worker's in its attempt. ``gang`` tells that this may have others: ``size`` is how many workers it
     has by now, ``token`` what tells it from all other attempts.
@@ -152,6 +157,7 @@ class PodRecord:
     runs_since: float | None = None
     failure: Failure | None = None
     leaving: Leaving | None = None
+    argo: Version | None = None
     rank: int = 0
     gang: bool = False
     size: int = 1
@@ -248,6 +254,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         runs_since=epoch(status, "state", "running", "startedAt"),
         failure=failure_of(status),
         leaving=leaving_of(pod, status),
+        argo=argo_version(pod),
         demands=demands_of(
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,
@@ -337,13 +344,19 @@ def _condition(pod: Json, kind: str) -> Mapping[str, Any]:
 
 
 def _share(pod: Json, main: Mapping[str, Any], status: Mapping[str, Any]) -> Share:
+    """Return the share as spec, status and conditions have it: no kubelet from 1.33 on writes ``status.resize``."""
     wanted = quantity(main, "resources", "requests", "cpu")
-    pending = _condition(pod, "PodResizePending")
-    says = text(pending, "reason").lower() if text(pending, "status") == "True" else ""
+    pending, state = _condition(pod, "PodResizePending"), ResizeState.GRANTED
+    if text(pending, "status") == "True" and (says := text(pending, "reason").lower()) in set(ResizeState):
+        state = ResizeState(says)
+    elif text(failing := _condition(pod, "PodResizeInProgress"), "reason") == "Error":
+        # It was granted, and the container's runtime does not carry it out; the kubelet tries again.
+        pending, state = failing, ResizeState.DEFERRED
     return Share(
         wanted=wanted,
         has=quantity(status, "resources", "requests", "cpu") or wanted,
         limit=quantity(main, "resources", "limits", "cpu") or None,
-        state=ResizeState(says) if says in set(ResizeState) else ResizeState.GRANTED,
+        state=state,
         since=epoch(pending, "lastTransitionTime"),
+        said="" if state is ResizeState.GRANTED else text(pending, "message")[:_MOST_SAID],
     )

@@ -20,6 +20,7 @@ from controllers.worlds.argo.deciding.commands import (
 )
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.trials import TrialState
+from controllers.worlds.argo.reading.resize_answers import answer_to
 from controllers.worlds.argo.writing.events import EventSink
 from controllers.worlds.argo.writing.runs import RunOf
 from controllers.worlds.argo.writing.writer import CommandWriter
@@ -123,7 +124,9 @@ def _told_of(failure: ApiError, command: Command) -> Told | None:
         case Leave():
             told = Told("MoveFailed", f"it could not be marked: {failure}", warning=True)
         case SetShare(cpu=cpu):
-            told = Told("ResizeFailed", f"{cpu:g} cores were refused: {failure}", warning=True)
+            answer = answer_to(failure)
+            why = str(failure) if answer is None else answer.line
+            told = Told("ResizeFailed", f"{cpu:g} cores were refused: {why}", warning=True)
         case _:
             pass
     level = logging.INFO if told is None else logging.WARNING

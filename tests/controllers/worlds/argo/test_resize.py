@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from controllers.core.actions import Resize
-from controllers.core.model import TrialId
+from controllers.core.model import Phase, TrialId
 from controllers.core.ports import OutcomeKind
+from controllers.worlds.argo.deciding import denied_shares
 from tests.controllers.worlds.argo.conftest import Bench
 from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, node, pod, stamp, trial
 
@@ -21,8 +22,9 @@ def request(bench: Bench) -> str:
     return str(next(c for c in found["spec"]["containers"] if c["name"] == "main")["resources"]["requests"]["cpu"])
 
 
-def pending(reason: str, since: float) -> list[dict[str, str]]:
-    return [{"type": "PodResizePending", "status": "True", "reason": reason, "lastTransitionTime": stamp(since)}]
+def pending(reason: str, since: float, said: str = "") -> list[dict[str, str]]:
+    stamped = {"lastTransitionTime": stamp(since), "message": said}
+    return [{"type": "PodResizePending", "status": "True", "reason": reason, **stamped}]
 
 
 def grant(bench: Bench, cpu: str) -> None:
@@ -173,3 +175,127 @@ def test_a_deferred_wish_counts_in_full_against_other_trials(bench: Bench) -> No
     bench.put("pods", pod("b", on="n1", cpu="100m"))
     bench.begin()
     assert not bench.world.apply(Resize(TrialId(trial("b")), 0.3)).done
+
+
+QUOTA = 'pods "sweep-x-a-0" is forbidden: exceeded quota: q, requested: requests.cpu=800m, limited: requests.cpu=1'
+CLAIMS = 'Pod "sweep-x-a-0" is invalid: spec: Forbidden: only cpu and memory resources are mutable'
+GUARANTEED = "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy"
+
+
+def refuse(bench: Bench, status: int, said: str) -> None:
+    """Let the API server refuse each resize in these words, and a resize be asked for."""
+    bench.fake.fault = lambda call: (status, said) if call.path.endswith("resize") else None
+    assert bench.world.apply(Resize(A, 0.9)).done
+    bench.until(lambda: "ResizeFailed" in bench.told.reasons)
+    bench.until(lambda: bench.world.apply(Resize(A, 0.9)).kind is OutcomeKind.REFUSED)
+    bench.settle()
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "word"), [(403, QUOTA, "raise the ResourceQuota"), (422, CLAIMS, "resource limits")]
+)
+def test_a_refused_share_is_told_once_with_what_to_do_and_not_asked_for_again_at_once(
+    bench: Bench, status: int, said: str, word: str
+) -> None:
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    refuse(bench, status, said)
+    calls = len(bench.fake.of("PATCH", "/resize"))
+    again = bench.world.apply(Resize(A, 0.9))
+    assert again.kind is OutcomeKind.REFUSED
+    assert word in again.detail
+    bench.settle()
+    assert len(bench.fake.of("PATCH", "/resize")) == calls == 1
+    assert bench.told.reasons.count("ResizeFailed") == 1
+    assert bench.trial().phase is Phase.RUNNING
+
+
+def test_after_a_refusal_for_its_amount_less_may_be_asked_for_and_after_one_for_the_pod_nothing(bench: Bench) -> None:
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    refuse(bench, 403, QUOTA)
+    bench.fake.fault = lambda _: None
+    assert not bench.world.apply(Resize(A, 0.95)).done
+    assert bench.world.apply(Resize(A, 0.5)).done
+
+
+def test_after_a_refusal_for_the_pod_no_other_share_is_asked_for(bench: Bench) -> None:
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    refuse(bench, 422, CLAIMS)
+    assert not bench.world.apply(Resize(A, 0.05)).done
+
+
+def test_a_refused_share_is_asked_for_once_more_after_a_while(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(denied_shares, "FIRST_S", 0.3)
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    refuse(bench, 403, QUOTA)
+    bench.fake.fault = lambda _: None
+    bench.until(lambda: bench.world.apply(Resize(A, 0.9)).done)
+    bench.settle()
+    assert request(bench) == "900m"
+
+
+def test_a_refused_share_is_asked_for_once_more_as_soon_as_its_node_is_another(bench: Bench) -> None:
+    old = node("n1")
+    old["status"]["nodeInfo"] = {"kubeletVersion": "v1.33.1"}
+    bench.put("nodes", old)
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    refuse(bench, 422, "spec: Forbidden: Pod running on node without support for resize")
+    bench.fake.fault = lambda _: None
+    assert not bench.world.apply(Resize(A, 0.9)).done
+    old["status"]["nodeInfo"] = {"kubeletVersion": "v1.34.4"}
+    bench.put("nodes", old)
+    bench.until(lambda: bench.world.apply(Resize(A, 0.9)).done)
+
+
+def test_what_only_did_not_get_there_is_asked_for_at_once(bench: Bench) -> None:
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    bench.fake.fault = lambda call: (500, "etcd is away") if call.path.endswith("resize") else None
+    assert bench.world.apply(Resize(A, 0.9)).done
+    bench.until(lambda: "ResizeFailed" in bench.told.reasons)
+    bench.fake.fault = lambda _: None
+    bench.until(lambda: bench.world.apply(Resize(A, 0.9)).done)
+
+
+def test_what_the_kubelet_will_never_grant_is_taken_back_and_not_asked_for_again(bench: Bench) -> None:
+    ours, said = {"hera-specon.io/base-cpu": "0.1"}, pending("Infeasible", time.time(), GUARANTEED)
+    bench.put("pods", pod(on="n1", cpu="800m", has="200m", notes=ours, conditions=said))
+    bench.begin()
+    bench.until(lambda: request(bench) == "200m")
+    grant(bench, "200m")
+    bench.settle()
+    outcome = bench.world.apply(Resize(A, 0.5))
+    assert not outcome.done
+    assert "leave the limits out" in outcome.detail
+
+
+def test_a_smaller_share_that_is_infeasible_is_taken_back_as_well(bench: Bench) -> None:
+    ours, said = {"hera-specon.io/base-cpu": "0.1"}, pending("Infeasible", time.time(), GUARANTEED)
+    bench.put("pods", pod(on="n1", cpu="100m", has="200m", notes=ours, conditions=said))
+    bench.begin()
+    bench.until(lambda: request(bench) == "200m")
+
+
+def test_a_share_that_the_runtime_does_not_carry_out_is_taken_back_in_the_end(bench: Bench) -> None:
+    ours = {"hera-specon.io/base-cpu": "0.1"}
+    failing = {"type": "PodResizeInProgress", "status": "True", "reason": "Error", "message": "no cgroup"}
+    failing["lastTransitionTime"] = stamp(time.time() - 11)
+    bench.put("pods", pod(on="n1", cpu="800m", has="200m", notes=ours, conditions=[failing]))
+    bench.begin()
+    bench.until(lambda: request(bench) == "200m")
+
+
+def test_on_a_node_whose_kubelet_is_too_old_no_share_is_asked_for(bench: Bench) -> None:
+    old = node("n1")
+    old["status"]["nodeInfo"] = {"kubeletVersion": "v1.32.9"}
+    bench.put("nodes", old)
+    bench.put("pods", pod("a", on="n1"))
+    bench.put("pods", pod("b", on="n2"))
+    bench.begin()
+    outcome = bench.world.apply(Resize(A, 0.3))
+    assert "the kubelet of n1, 1.32.9" in outcome.detail
+    assert bench.world.apply(Resize(TrialId(trial("b")), 0.3)).done
