@@ -1,7 +1,7 @@
 """The Argo world: one campaign's trials as pods of an Argo workflow, resized in place and moved between nodes."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from controllers.core import labels
@@ -12,7 +12,7 @@ from controllers.core.results import TrialResult
 from controllers.worlds.argo.calls.api import WORKFLOWS
 from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.deciding.actions import Refusal, command_for
-from controllers.worlds.argo.deciding.commands import Annotate, Command, Delete
+from controllers.worlds.argo.deciding.commands import Annotate, Command, Evict
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.looks import Looks
@@ -36,6 +36,7 @@ class ArgoWorld:
         events: where to tell people what was done.
         timeouts: how long to wait for what.
         run_of: tells the run in MLflow that an attempt shall log to.
+        hooked: tells whether a trial's program is known to have our hooks.
     """
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
@@ -48,7 +49,9 @@ class ArgoWorld:
         events: EventSink,
         timeouts: Timeouts | None = None,
         run_of: RunOf = lambda *_, **__: "",
+        hooked: Callable[[TrialId], bool] = lambda _: True,
     ) -> None:
+        self._hooked = hooked
         self._view = view
         self._campaign = campaign
         self._events = events
@@ -79,7 +82,7 @@ class ArgoWorld:
         before, seen = self._looks.last, self._looks.look()
         self._executor.forget_all_but(frozenset(state.attempt.uid for state in seen.states.values() if state.attempt))
         self._adopt_workflow()
-        planner = Planner(seen.room, self._epoch(), self._timeouts)
+        planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants)
         for trial, state in seen.states.items():
             self._tell_changes(before.trials.get(trial), seen.trials[trial], state.attempt)
             command = planner.next_command(state, self._executor.asked(state.attempt))
@@ -153,7 +156,7 @@ class ArgoWorld:
             self._looks.drop(action.trial)
         if self._looks.pending(action.trial) or writes.busy(uid) or state.phase in _LEAVING:
             return BUSY
-        command = command_for(action, state, seen)
+        command = command_for(action, state, seen, hooked=self._hooked(action.trial))
         if isinstance(command, Refusal):
             return refused(command.why)
         return DONE if self._carry_out(command, state, action) else BUSY
@@ -166,7 +169,7 @@ class ArgoWorld:
             action = Place(trial, node_names(command.reserves))
 
         def done(failure: ApiError | None) -> None:
-            if failure is None and isinstance(command, Delete) and command.unmarked:
+            if failure is None and isinstance(command, Evict) and command.unmarked:
                 self._looks.abandon_move(trial)
             if failure is not None and action is not None:
                 self._looks.drop(trial)
