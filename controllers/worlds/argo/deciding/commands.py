@@ -65,7 +65,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class AskToLeave:
-    """Ask the trainers to save a checkpoint and exit: by SIGTERM, or without ``signals`` by an annotation of the pods."""
+    """Ask the trainers to save a checkpoint and exit: by SIGTERM, or without ``signals`` by an annotation."""
 
     attempt: Attempt
     signals: bool

@@ -46,9 +46,9 @@ class Timeouts:
     """How long to wait for what, in seconds.
 
     ``deferred``: for the kubelet to grant a share. ``unschedulable``: for room on the node of a move.
-    ``unreachable``: for a pod to take the request to leave. ``lost``: for a node that is silent, and for its pods
-    after their own grace period. ``shown``: for a kubelet to show an annotation to a program. ``kill_every``: between two attempts to kill a trainer. ``stale``: for news from the
-    API server; nothing is done by an older view.
+    ``unreachable``: for a pod to take the request to leave. ``shown``: for a kubelet to show an annotation to a
+    program. ``lost``: for a node that is silent, and for its pods after their own grace period. ``kill_every``: between
+    two attempts to kill a trainer. ``stale``: for news from the API server; nothing is done by an older view.
     """
 
     deferred: float = 10.0
@@ -77,7 +77,7 @@ class Planner:
     room: NodeRoom
     now: float
     timeouts: Timeouts
-    grants: Grants = Grants()
+    grants: Grants
 
     def next_command(self, state: TrialState, asked: LeaveRequest | None) -> Command | None:
         """Return what to do now, None where there is nothing.
