@@ -18,6 +18,7 @@ from kubernetes import client
 from mlflow.tracking import MlflowClient
 
 from controllers.cluster.campaign_run import FlushableStore
+from controllers.core.model import TrialId
 from controllers.core.ports import World
 from controllers.worlds.argo.calls.api import KubeApi
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView

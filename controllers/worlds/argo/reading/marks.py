@@ -57,7 +57,7 @@ class Counts:
 NO_MOVE: Final[Mapping[str, str | None]] = dict.fromkeys(
     (labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_MOVE_ASKED_AT, labels.ANNOTATION_REST)
 )
-"""Takes the marks of a move and of a suspension away. That its program was asked to leave stays: it may have seen it."""
+"""Takes the marks of a move and of a suspension away. That a program was asked stays, since it may have seen that."""
 
 
 def read_marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
