@@ -13,7 +13,7 @@ from mlflow.server.security_utils import is_allowed_host_header
 
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend
-from tests.manifests.kustomize import MANIFESTS, Json, kubectl, of_kind, render
+from tests.manifests.kustomize import MANIFESTS, Json, kubectl, of_kind, render, variation
 from tests.manifests.permission_table import ROLES, Permission, documented, granted, left_out
 
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
@@ -155,21 +155,6 @@ def test_there_is_a_component_for_each_permission_that_may_be_left_out() -> None
 def test_a_controller_that_recommends_takes_these_components_too(tmp_path: Path) -> None:
     found = render(variation(tmp_path, "namespaced", ["recommend", "without-exec", "without-eviction"]))
     assert "specon-controller-act" not in {one["metadata"]["name"] for one in of_kind(found, "Role", "RoleBinding")}
-
-
-def variation(folder: Path, overlay: str, components: list[str]) -> Path:
-    """Write a kustomization of a user's own, beside the manifests."""
-
-    def beside(path: Path) -> str:
-        return os.path.relpath(path, folder)
-
-    text = {
-        "namespace": "team-a",
-        "resources": [beside(MANIFESTS / "overlays" / overlay)],
-        "components": [beside(MANIFESTS / "components" / name) for name in components],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
-    return folder
 
 
 @rendered
