@@ -30,7 +30,7 @@ from tests.cluster.deleting import delete
 from tests.cluster.devices import advertise
 from tests.contract.bench import DEVICE, PROGRAM, Behaviour, DeviceBench, trial_template, workflow
 
-_IMAGE = os.environ.get("SPECON_TESTIMAGE", "hera-specon.io/shell:1")
+_IMAGE = os.environ.get("SPECON_TEST_IMAGE", "hera-specon.io/shell:1")
 _NAMESPACES = Resource("api/v1", "namespaces")
 _ROLES = Resource("apis/rbac.authorization.k8s.io/v1", "roles")
 _BINDINGS = Resource("apis/rbac.authorization.k8s.io/v1", "rolebindings")
