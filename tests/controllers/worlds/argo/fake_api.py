@@ -154,7 +154,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
 
         def _serve(self, method: str) -> None:
             length = int(self.headers.get("content-length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
+            body: Any = json.loads(self.rfile.read(length)) if length else None
             url = urlsplit(self.path)
             if url.path.endswith("/selfsubjectaccessreviews"):
                 self._review(body["spec"]["resourceAttributes"])
@@ -189,7 +189,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
         def _answer(self, status: int, answer: Json) -> None:
             content = json.dumps(answer).encode()
             self.send_response(status)
-            if status == 429:
+            if api.budget and status == 429:
                 self.send_header("retry-after", "10")
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(content)))

@@ -153,6 +153,7 @@ def test_a_pod_that_waits_for_a_stopped_trial_is_let_go_so_that_it_ends(poor: Be
     poor.put("pods", over(75, on="n1", uid="first", notes={"hera-specon.io/rest": "suspend"}))
     poor.put("pods", pod(attempt=1, gated=True, sees_asks=True, uid="second"))
     poor.begin()
+    poor.settle()
     assert poor.world.apply(Stop(A, "it converged")).done
     poor.until(lambda: opened(poor))
     poor.put("pods", pod(attempt=1, on="n2", uid="second", sees_asks=True, notes=notes(poor, 1)))
