@@ -338,8 +338,8 @@ def _reasons(admin: KubeApi, namespace: str) -> set[str]:
 def test_the_controller_finds_out_what_a_component_leaves_out(office: Office, full: KubeApi, component: str) -> None:
     api = office.account(*(row for row in ROWS if row not in set(documented(component))))
     lacking = {"without-exec": Grants(signals=False), "without-eviction": Grants(evicts=False)}[component]
-    for account, found in ((full, Grants()), (api, lacking)):
-        assert until(lambda account=account, found=found: _granted(account, office.namespace) == found)
+    assert until(lambda: _granted(full, office.namespace) == Grants())
+    assert until(lambda: _granted(api, office.namespace) == lacking)
 
 
 def _granted(api: KubeApi, namespace: str) -> Grants:

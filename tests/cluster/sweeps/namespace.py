@@ -26,7 +26,8 @@ def sweep_namespace(kubectl: Kubectl, name: str, state: Path) -> Iterator[Kubect
     state.mkdir(parents=True)
     state.chmod(0o777)
     with namespace(kubectl, name) as inside:
-        jobs = {Path(job.__file__).name: Path(job.__file__).read_text() for job in (descent, gang_descent)}
+        sources = [Path(str(job.__file__)) for job in (descent, gang_descent)]
+        jobs = {source.name: source.read_text() for source in sources}
         try:
             inside.create([_object("v1", "ConfigMap", JOBS) | {"data": jobs}, *_volume(name, state), *_account(name)])
             yield inside
