@@ -187,17 +187,6 @@ class _Handler:
             os.kill(os.getpid(), number)
 
 
-def end_launcher() -> None:
-    """End what this process was started by in its pod, such as a shell, with SIGTERM; nothing where that is itself.
-
-    The pod ends as its first process does. A pipe into ``tee`` would make a success of an attempt that left.
-    """
-    first = os.getpgrp()  # Argo starts it as the leader of a group
-    if first not in {0, 1, os.getpid()}:
-        with suppress(OSError):
-            os.kill(first, signal.SIGTERM)
-
-
 def leave_message(words: str) -> None:
     """Write why a container ends where Kubernetes looks for it; without that, it would show the last lines printed.
 

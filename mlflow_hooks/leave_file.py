@@ -4,9 +4,11 @@ Kubernetes shows an annotation of the pod there. Whatever stands in it was writt
 """
 
 import os
+import signal
 import stat
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +34,7 @@ class LeaveFile:
 
     def __init__(self, settings: AttemptSettings, request: StopRequest) -> None:
         self._over = threading.Event()
+        self._in_pod = bool(settings.leave_file)
         if settings.leave_file and settings.launched and os.environ.get("LOCAL_RANK", "0") == "0":
             looks = _Looks(Path(settings.leave_file), settings.attempt.encode(), request.ask, self._over)
             threading.Thread(target=looks.go_on, name="mlflow-hooks-leave", daemon=True).start()
@@ -39,6 +42,16 @@ class LeaveFile:
     def close(self) -> None:
         """Look no more."""
         self._over.set()
+
+    def end_launcher(self) -> None:
+        """End with SIGTERM what this process was started by in its pod, such as a shell; nothing where that is itself.
+
+        The pod ends as its first process does. A pipe into ``tee`` would make a success of an attempt that left.
+        """
+        first = os.getpgrp()  # Argo starts it as the leader of a group
+        if self._in_pod and first not in {0, 1, os.getpid()}:
+            with suppress(OSError):
+                os.kill(first, signal.SIGTERM)
 
 
 class _Looks:

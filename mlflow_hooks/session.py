@@ -12,14 +12,7 @@ from mlflow_hooks.checkpoints import STUTTERS, Checkpoints, Restoring
 from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.gang import Gang
-from mlflow_hooks.interruption import (
-    MigrationExit,
-    Ownership,
-    PeersLostExit,
-    StopRequest,
-    end_launcher,
-    leave_message,
-)
+from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
 from mlflow_hooks.leave_file import LeaveFile
 from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
@@ -345,8 +338,8 @@ class TrialSession:
             raise
         finally:
             self._block.end(how)
-            if self.settings.leave_file and isinstance(how, MigrationExit):
-                end_launcher()
+            if isinstance(how, MigrationExit):
+                self._leave_file.end_launcher()
 
     def _close(self, error: BaseException | None) -> None:
         self._leave_file.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_hooks import MigrationExit, leave_file, session, trial
+from mlflow_hooks import MigrationExit, leave_file, trial
 from tests.mlflow_hooks.hook_jobs import JOBS, RunJob, StartJob, job_environment, wait_for
 
 ATTEMPT = "0b1c7e3a-1111-4222-8333-944445555666"
@@ -52,7 +52,7 @@ def shown(tmp_path: Path) -> Shown:
 def in_pod(shown: Shown, in_this_process: None, monkeypatch: pytest.MonkeyPatch) -> Shown:
     """Have ``trial()`` of this process see the file and look at it often; what started this process stays."""
     del in_this_process
-    monkeypatch.setattr(session, "end_launcher", lambda: None)
+    monkeypatch.setattr(leave_file.LeaveFile, "end_launcher", lambda _: None)
     monkeypatch.setenv("SPECON_ATTEMPT", ATTEMPT)
     monkeypatch.setenv("SPECON_LEAVE_FILE", shown.file)
     monkeypatch.setattr(leave_file, "LOOK_S", 0.01)
