@@ -1,4 +1,4 @@
-"""What a trial's pod needs beyond its own container: gate, grace period, volume, Argo's helpers, no rights."""
+"""What a trial's pod needs beyond its own container: gate, grace period, volumes, Argo's helpers, no rights."""
 
 import json
 from collections.abc import Mapping
@@ -7,8 +7,19 @@ from typing import Any, Final
 
 import yaml
 from hera.workflows import EmptyDirVolume, ExistingVolume
-from hera.workflows.models import Capabilities, PodSecurityContext, SeccompProfile, SecurityContext
+from hera.workflows.models import (
+    Capabilities,
+    DownwardAPIVolumeFile,
+    DownwardAPIVolumeSource,
+    ObjectFieldSelector,
+    PodSecurityContext,
+    SeccompProfile,
+    SecurityContext,
+    Volume,
+    VolumeMount,
+)
 
+from controllers.core import labels
 from controllers.core.expressions import gates, main_container, worker_container, worker_gates
 from hera_specon.errors import SweepError
 from hera_specon.hera_internals import HeraVolume
@@ -91,6 +102,25 @@ def _parse_patch(patch: str) -> Mapping[str, Any]:
         problem = f"pod_spec_patch= is a mapping of a pod's fields, not {patch!r}"
         raise SweepError(problem)
     return given
+
+
+_LEAVE: Final = "specon-leave"
+_LEAVE_FOLDER: Final = "/var/run/hera-specon"
+_LEAVE_NAME: Final = "leave"
+LEAVE_FILE: Final = f"{_LEAVE_FOLDER}/{_LEAVE_NAME}"
+"""Where a trial's program sees that it is asked to leave, if its controller may send no signals."""
+
+
+def leave_volume() -> Volume:
+    """Return the volume in which Kubernetes shows a trial's program one annotation of its pod, and no other."""
+    field = ObjectFieldSelector(field_path=f"metadata.annotations['{labels.ANNOTATION_LEAVE}']")
+    item = DownwardAPIVolumeFile(path=_LEAVE_NAME, field_ref=field)
+    return Volume(name=_LEAVE, downward_api=DownwardAPIVolumeSource(items=[item]))
+
+
+def leave_mount() -> VolumeMount:
+    """Return where that volume is mounted: as a folder, since what is mounted as a single file is never renewed."""
+    return VolumeMount(name=_LEAVE, mount_path=_LEAVE_FOLDER, read_only=True)
 
 
 NAME: Final = "specon-state"

@@ -35,7 +35,7 @@ from hera_specon.devices import device_problems, tolerations
 from hera_specon.errors import SweepError
 from hera_specon.flags import Flag
 from hera_specon.goals import SweepGoals
-from hera_specon.pod_spec import container_security, pod_patch, pod_security
+from hera_specon.pod_spec import LEAVE_FILE, container_security, leave_mount, leave_volume, pod_patch, pod_security
 from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
 from hera_specon.space import Point
 from mlflow_hooks import contract
@@ -145,6 +145,11 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         problem = "a sweep needs command=, such as ['python', '-m', 'jobs.vae']"
         raise SweepError(problem)
     program.env = _environment(program.env, settings)
+    pod.volumes = [*(pod.volumes or []), leave_volume()]
+    program.volume_mounts = [*(program.volume_mounts or []), leave_mount()]
+    check_distinct([volume.name for volume in pod.volumes], "volumes= sets what the sweep sets, or sets it twice")
+    places = [mount.mount_path for mount in program.volume_mounts]
+    check_distinct(places, "volumes= are mounted where the sweep mounts its own, or two in one place")
     resources = _with_cpu(program.resources)
     asked = resources.model_dump(mode="json", exclude_none=True)
     for wrong in device_problems(asked):
@@ -274,6 +279,7 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         contract.ENV_DIRECTION: settings.objective.direction.value,
         contract.ENV_STATE_ROOT: settings.state_root,
         contract.ENV_FLUSH: FLUSH_S,
+        contract.ENV_LEAVE_FILE: LEAVE_FILE,
         "MLFLOW_EXPERIMENT_NAME": settings.experiment,
         "MLFLOW_TRACKING_URI": settings.mlflow_tracking_uri,
         # Whatever the script tells MLflow. It is told by reference, so that there is one place to change the address.

@@ -1,7 +1,8 @@
 """What a trial and whatever runs it have agreed on: names and numbers, no behaviour.
 
 A training program in any language may follow it: read the environment below, log to MLflow
-under the names below, and on SIGTERM save a checkpoint and exit with ``EXIT_MIGRATE``.
+under the names below, and on SIGTERM, or when ``ENV_LEAVE_FILE`` names its attempt, save a checkpoint and exit with
+``EXIT_MIGRATE``.
 """
 
 from typing import Final
@@ -55,6 +56,9 @@ ENV_STATE_STORE: Final = "SPECON_STATE_STORE"
 absent where these outlive an attempt by themselves."""
 ENV_GRACE: Final = "SPECON_GRACE_S"
 """Seconds that an attempt has between SIGTERM and SIGKILL (a decimal number)."""
+ENV_LEAVE_FILE: Final = "SPECON_LEAVE_FILE"
+"""File that names, by its ``ENV_ATTEMPT``, the attempt that is asked to leave; empty until then. Only in a pod: there
+Kubernetes shows an annotation in it, for a controller that may send no signals. It is replaced, never written to."""
 ENV_TRIAL_FOLDER: Final = "SPECON_TRIAL_FOLDER"
 """Folder of the trial's own, the same for all its attempts, to write whatever it likes into; only on one machine."""
 ENV_PARENT_RUN_ID: Final = "SPECON_PARENT_RUN_ID"

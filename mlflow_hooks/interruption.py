@@ -142,6 +142,19 @@ class StopRequest:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _Handler(self, theirs))
 
+    def ask(self) -> None:
+        """Ask this process to leave as SIGTERM does, so that whatever has taken that over answers; from any thread."""
+        if callable(signal.getsignal(signal.SIGTERM)):
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:  # nothing has taken it over, and it would end the process or do nothing
+            self.hear()
+            self.asked = True
+
+    def hear(self) -> None:
+        """Note that the request came."""
+        if not self.heard:
+            self.heard, self.heard_at = True, time.monotonic()
+
     def seconds_left(self, grace_s: float, otherwise: float) -> float:
         """Return the seconds that are left of ``grace_s`` since the request; ``otherwise`` where there was none."""
         return max(0.0, self.heard_at + grace_s - time.monotonic()) if self.heard else otherwise
@@ -162,8 +175,8 @@ class _Handler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         ours = os.getpid() == self._here
-        if ours and not self._request.heard:
-            self._request.heard, self._request.heard_at = True, time.monotonic()
+        if ours:
+            self._request.hear()
         if self._theirs:
             self._theirs(number, frame)
         elif ours:

@@ -13,6 +13,7 @@ from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.gang import Gang
 from mlflow_hooks.interruption import MigrationExit, Ownership, PeersLostExit, StopRequest, leave_message
+from mlflow_hooks.leave_file import LeaveFile
 from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
@@ -56,6 +57,7 @@ class TrialSession:
         self._block = Block(settings)
         self._stop = StopRequest()
         self._stop.listen()
+        self._leave_file = LeaveFile(settings, self._stop)
         prepare_threads()
         short_timeouts()
         self._owner = Ownership(settings.folder, settings.attempt)
@@ -336,8 +338,11 @@ class TrialSession:
             raise
         finally:
             self._block.end(how)
+            if isinstance(how, MigrationExit):
+                self._leave_file.end_launcher()
 
     def _close(self, error: BaseException | None) -> None:
+        self._leave_file.close()
         try:
             lost_another = self.gang.lost_another(error)
             self.gang.close(together=error is None or isinstance(error, MigrationExit))

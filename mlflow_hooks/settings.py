@@ -26,9 +26,9 @@ _GRACE_S = 30.0
 class AttemptSettings:
     """One attempt of one trial, as one of its workers sees it.
 
-    ``store`` is the address of the store of objects that keeps the folder, empty without one. ``grace_s`` are the
-    seconds that there are to leave. ``by_hand`` tells that no sweep started the script, ``launched`` that its starter
-    named the attempt.
+    ``store`` is the address of the store of objects that keeps the folder, empty without one. ``leave_file`` is the
+    file that asks an attempt to leave, empty outside of a pod. ``grace_s`` are the seconds that there are to leave.
+    ``by_hand`` tells that no sweep started the script, ``launched`` that its starter named the attempt.
     """
 
     trial_id: str
@@ -45,6 +45,7 @@ class AttemptSettings:
     by_hand: bool
     flush_s: float
     launched: bool = False
+    leave_file: str = ""
     rank: int = 0
     workers: int = 1
     workers_max: int = 1
@@ -97,6 +98,7 @@ def read_settings(
         by_hand=not given,
         flush_s=_seconds(contract.ENV_FLUSH, flush_s),
         launched=bool(env.get(contract.ENV_ATTEMPT)),
+        leave_file=env.get(contract.ENV_LEAVE_FILE, ""),
         rank=rank,
         workers=workers,
         workers_max=workers_max,

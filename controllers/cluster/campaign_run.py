@@ -19,7 +19,7 @@ from controllers.core import labels, trial_lists
 from controllers.core.annotations import most_read_of
 from controllers.core.asks import AsksInText
 from controllers.core.errors import SpeconError
-from controllers.core.model import Phase
+from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch, missing_objectives, with_what_they_logged
 from controllers.core.policy import Policy
 from controllers.core.ports import StateStore, World
@@ -60,8 +60,13 @@ class FlushableStore(StateStore, Protocol):
 class Worlds(Protocol):
     """Makes the world and the state store of a campaign."""
 
-    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
-        """Return both, as the cluster has them now; ``now`` is the sweep's clock, ``run_of`` gives trials' runs."""
+    def open(
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+    ) -> tuple[World, FlushableStore]:
+        """Return both, as the cluster has them now.
+
+        ``now`` is the sweep's clock, ``run_of`` gives trials' runs, ``hooked`` tells which are known to have hooks.
+        """
         ...
 
 
@@ -98,7 +103,9 @@ class CampaignRun:
         self._about = {"namespace": campaign.namespace, "workflow": campaign.workflow, "policy": campaign.policy}
         # The sweep's clock begins with its workflow, so that every controller that takes it up counts the same time.
         self._clock = SweepClock(services.epoch() - campaign.created_epoch_s)
-        self._world, self._store = services.worlds.open(campaign, self._clock.now, self._run_of)
+        self._usage = ReportedUsage()
+        opened = services.worlds.open(campaign, self._clock.now, self._run_of, self._usage.hooked)
+        self._world, self._store = opened
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
         self._asks = AsksInText()
@@ -218,7 +225,7 @@ class CampaignRun:
         """Return what makes the driver of an engine under a policy."""
         services, campaign, world = self._services, self._campaign, self._world
         self._follow_in_mlflow(self._choose_policy())
-        report, usage, record = ActionReport(services.instruments, self._about), ReportedUsage(), self._record
+        report, usage, record = ActionReport(services.instruments, self._about), self._usage, self._record
         background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
         self._searches = stack.enter_context(services.searches.searches(campaign.namespace))
         self._tags, foreseen = self._enter_tags(stack, report)

@@ -58,6 +58,10 @@ class ReportedUsage:
             if trial.progress is not None and trial.progress.cpu_seconds is not None:
                 self._take(trial.id, trial.progress.at, trial.progress.cpu_seconds)
 
+    def hooked(self, trial: TrialId) -> bool:
+        """Return whether a trial has ever reported CPU time, as our hooks do and other libraries do not."""
+        return trial in self._before
+
     def cores_used(self) -> Mapping[TrialId, float]:
         """Return the cores of each trial that has reported since the last call."""
         news, self._news = self._news, {}

@@ -22,6 +22,7 @@ from controllers.cluster.loop import ControllerLoop
 from controllers.cluster.settings import ControllerSettings
 from controllers.core.actions import Action
 from controllers.core.errors import SpeconError
+from controllers.core.model import TrialId
 from controllers.core.ports import World
 from controllers.search import SearchQueue
 from controllers.tracking.access import be_impatient, problem_with
@@ -65,7 +66,7 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         api = _access(settings)
         # Asked again before every call: what was decided while leading must not be done afterwards.
         api.may_write = lambda: leadership.leading and not settings.recommend
-        view = stack.enter_context(ClusterView(api, settings.namespaces or None))
+        view = stack.enter_context(ClusterView(api, settings.namespaces or None, leave_by=settings.leave_by))
         health = Health(time.monotonic, settings.stale_after, view.synced, view.age_s, lambda: probe.problem)
         checks = {"/livez": health.why_dead, "/readyz": health.why_unready}
         stack.enter_context(HealthServer(settings.health_port, checks))
@@ -120,9 +121,13 @@ class ArgoWorlds:
         self._can = can
         self._recommend = recommend
 
-    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
+    def open(
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+    ) -> tuple[World, FlushableStore]:
         """Return world and state store of one of the view's campaigns."""
-        world = ArgoWorld(self._view, campaign, events=self._events, run_of=run_of, cluster_can=self._can)
+        world = ArgoWorld(
+            self._view, campaign, events=self._events, run_of=run_of, cluster_can=self._can, hooked=hooked
+        )
         store = ForgetfulStore() if self._recommend else ConfigMapStore(self._view.api, campaign, now)
         return world, store
 

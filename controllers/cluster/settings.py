@@ -11,6 +11,7 @@ from typing import Final, Literal
 from controllers.core.errors import SpeconError
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
+from controllers.worlds.argo.calls.grants import LeaveBy
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -30,6 +31,7 @@ class ControllerSettings:
 
     ``namespaces`` is empty for all. ``interval`` lies between two looks at a sweep in which nothing changes, and
     between two queries of MLflow. After ``stale_after`` without news from the API server the controller does nothing.
+    ``leave_by`` is how trials are asked to leave.
     """
 
     namespaces: tuple[str, ...]
@@ -45,6 +47,7 @@ class ControllerSettings:
     stale_after: float
     log_format: Literal["json", "text"]
     log_level: str
+    leave_by: LeaveBy = "auto"
     kubeconfig: str | None = None
     context: str | None = None
 

@@ -9,6 +9,7 @@ import click
 from controllers.cluster.settings import LOG_LEVELS, ControllerSettings, ControllerSettingsError, own_namespace
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.policies.kit.settings import DEFAULT_POLICY
+from controllers.worlds.argo.calls.grants import LEAVE_BY
 from hera_specon.cli.backend import Backend, run_controller
 
 PREFIX = "SPECON_CONTROLLER"
@@ -59,6 +60,12 @@ def _split(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     default=45.0,
     metavar="SECONDS",
     help="Stop acting if the API server has not answered for this long.",
+)
+@_option(
+    "--leave-by",
+    type=click.Choice(LEAVE_BY),
+    default="auto",
+    help="How trials are asked to save and leave: by exec where the account may.",
 )
 @_option(
     "--log-format",

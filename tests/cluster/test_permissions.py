@@ -5,7 +5,7 @@ import copy
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,16 +19,20 @@ from controllers.cluster.leadership import LEASES, KubernetesLease
 from controllers.core.actions import Migrate, Resize
 from controllers.core.model import Phase
 from controllers.worlds.argo.calls.api import CONFIG_MAPS, EVENTS, NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
-from controllers.worlds.argo.calls.errors import ApiError, ConflictError, ForbiddenError
+from controllers.worlds.argo.calls.errors import ApiError, BudgetError, ConflictError, ForbiddenError, NotFoundError
+from controllers.worlds.argo.calls.grants import GrantReviews, Grants
+from controllers.worlds.argo.calls.untrusted import at
 from controllers.worlds.argo.reading.pods import PodRecord
 from controllers.worlds.argo.writing import pod_changes
 from controllers.worlds.argo.writing.events import EventWriter
 from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from tests.cluster.any_cluster import AnyCluster
+from tests.cluster.deleting import delete
+from tests.cluster.versions import SHELL_IMAGE
 from tests.contract.argo_bench import ArgoBench
 from tests.contract.bench import Behaviour
 from tests.manifests.kustomize import MANIFESTS, kubectl, of_kind, render
-from tests.manifests.permission_table import Permission, documented
+from tests.manifests.permission_table import Permission, documented, left_out
 
 pytestmark = [
     pytest.mark.cluster,
@@ -46,6 +50,7 @@ KINDS = {
 ACCOUNTS = Resource("api/v1", "serviceaccounts")
 NAMESPACES = Resource("api/v1", "namespaces")
 RESULTS = Resource("apis/argoproj.io/v1alpha1", "workflowtaskresults")
+BUDGETS = Resource("apis/policy/v1", "poddisruptionbudgets")
 ROWS = sorted(documented())
 NOWHERE = "not-there"
 
@@ -65,8 +70,8 @@ class Office:
         admin.create(NAMESPACES.path(), {"metadata": {"name": namespace}})
         return cls(admin, namespace)
 
-    def account(self, but: Permission | None = None) -> KubeApi:
-        """Return access as a new account that may do all that the manifests grant ``but`` one thing."""
+    def account(self, *but: Permission) -> KubeApi:
+        """Return access as a new account that may do all that the manifests grant ``but`` some things."""
         name = f"account-{secrets.token_hex(4)}"
         self.admin.create(ACCOUNTS.path(self.namespace), {"metadata": {"name": name}})
         for one in of_kind(render(MANIFESTS / "overlays" / "namespaced"), *KINDS):
@@ -76,17 +81,16 @@ class Office:
     def close(self) -> None:
         """Take back what was granted outside the namespace, and leave no connection open."""
         for resource, name in self.cluster_wide:
-            path = resource.path(None, name)
-            self.admin.delete(path, self.admin.get(path)["metadata"]["uid"])
+            delete(self.admin, resource.path(None, name))
         for account in self.accounts:
             account.close()
 
-    def _grant(self, one: Json, account: str, but: Permission | None) -> None:
+    def _grant(self, one: Json, account: str, but: Sequence[Permission]) -> None:
         kind, own = one["kind"], f"{one['metadata']['name']}-{account}"
         inside = None if kind.startswith("Cluster") else self.namespace
         one["metadata"] = {"name": own}
         if "rules" in one:
-            one["rules"] = [rule for given in one["rules"] if (rule := _without(given, but))["verbs"]]
+            one["rules"] = [rule for given in one["rules"] if (rule := _without(given, *but))["verbs"]]
         else:
             one["roleRef"]["name"] += f"-{account}"
             one["subjects"] = [{"kind": "ServiceAccount", "name": account, "namespace": self.namespace}]
@@ -106,9 +110,9 @@ class Office:
         return self.accounts[-1]
 
 
-def _without(rule: Mapping[str, Any], but: Permission | None) -> dict[str, Any]:
-    hit = but is not None and but.group in rule["apiGroups"] and but.resource in rule["resources"]
-    return {**rule, "verbs": [verb for verb in rule["verbs"] if not (hit and but is not None and verb == but.verb)]}
+def _without(rule: Mapping[str, Any], *but: Permission) -> dict[str, Any]:
+    hit = {one.verb for one in but if one.group in rule["apiGroups"] and one.resource in rule["resources"]}
+    return {**rule, "verbs": [verb for verb in rule["verbs"] if verb not in hit]}
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +127,7 @@ def office(admin: KubeApi) -> Iterator[Office]:
     opened = Office.open(admin)
     yield opened
     opened.close()
-    path = NAMESPACES.path(None, opened.namespace)
-    admin.delete(path, admin.get(path)["metadata"]["uid"])
+    delete(admin, NAMESPACES.path(None, opened.namespace))
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +185,7 @@ def _nobody(namespace: str) -> PodRecord:
 
 
 def _exec(api: KubeApi, namespace: str) -> None:
-    pod_changes.ask_to_leave(api, _nobody(namespace))
+    pod_changes.ask_to_leave(api, _nobody(namespace), signals=True)
 
 
 DEEDS: Mapping[tuple[str, str], Deed] = {
@@ -194,7 +197,7 @@ DEEDS: Mapping[tuple[str, str], Deed] = {
     ("nodes", "watch"): _watch(NODES),
     ("pods", "get"): lambda api, namespace: pod_changes.check_same_pod(api, _nobody(namespace)),
     ("pods", "patch"): lambda api, namespace: pod_changes.open_gate(api, _nobody(namespace), None, {}),
-    ("pods", "delete"): lambda api, namespace: pod_changes.remove(api, _nobody(namespace)),
+    ("pods/eviction", "create"): lambda api, namespace: pod_changes.evict(api, _nobody(namespace), waits=False),
     ("pods/resize", "patch"): lambda api, namespace: pod_changes.set_request(api, _nobody(namespace), 0.1),
     ("pods/exec", "create"): _exec,
     ("pods/exec", "get"): _exec,
@@ -276,7 +279,7 @@ def test_the_executor_may_report_with_its_role_and_not_without(office: Office, v
 
     assert refused(report, api, office.namespace)
     for one in of_kind(render(MANIFESTS / "sweep-namespace"), "Role", "RoleBinding"):
-        office._grant(copy.deepcopy(one), name, None)
+        office._grant(copy.deepcopy(one), name, ())
     assert until(lambda: not refused(report, api, office.namespace))
 
 
@@ -329,6 +332,53 @@ def _save_state(bench: ArgoBench) -> None:
 
 def _reasons(admin: KubeApi, namespace: str) -> set[str]:
     return {str(event["reason"]) for event in admin.get(EVENTS.path(namespace))["items"]}
+
+
+@pytest.mark.parametrize("component", sorted(left_out()))
+def test_the_controller_finds_out_what_a_component_leaves_out(office: Office, full: KubeApi, component: str) -> None:
+    api = office.account(*(row for row in ROWS if row not in set(documented(component))))
+    lacking = {"without-exec": Grants(signals=False), "without-eviction": Grants(evicts=False)}[component]
+    assert until(lambda: _granted(full, office.namespace) == Grants())
+    assert until(lambda: _granted(api, office.namespace) == lacking)
+
+
+def _granted(api: KubeApi, namespace: str) -> Grants:
+    reviews = GrantReviews(api, [namespace], "auto", lambda: None)
+    reviews.start()
+    assert until(lambda: reviews.synced)
+    reviews.stop()
+    return reviews.of(namespace)
+
+
+def test_a_budget_keeps_a_pod_that_runs_and_none_that_is_on_its_way_out(admin: KubeApi, office: Office) -> None:
+    pod = admin.create(PODS.path(office.namespace), _sleeper())
+    path = PODS.path(office.namespace, pod["metadata"]["name"])
+    budget = {"selector": {"matchLabels": {"app": "sleeper"}}, "minAvailable": 1}
+    admin.create(BUDGETS.path(office.namespace), {**_object("one"), "spec": budget})
+    record = _nobody(office.namespace)
+    for name, value in {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}.items():
+        object.__setattr__(record, name, value)
+    assert until(lambda: at(admin.get(path), "status", "phase") == "Running")
+    assert until(lambda: _is_kept(admin, record))
+    admin._json("DELETE", path, body={"gracePeriodSeconds": 600})
+    pod_changes.evict(admin, record, waits=False)
+    with pytest.raises(NotFoundError):
+        admin.get(path)
+
+
+def _is_kept(api: KubeApi, pod: PodRecord) -> bool:
+    try:
+        pod_changes.evict(api, pod, waits=False)
+    except BudgetError:
+        return True
+    pytest.fail("the pod was evicted in spite of its budget")
+
+
+def _sleeper() -> Json:
+    script = "trap '' TERM; while true; do sleep 1; done"
+    container = {"name": "main", "image": SHELL_IMAGE, "command": ["sh", "-c", script]}
+    metadata = {"name": "sleeper", "labels": {"app": "sleeper"}}
+    return {"metadata": metadata, "spec": {"containers": [container], "terminationGracePeriodSeconds": 600}}
 
 
 def test_the_lease_of_another_name_is_not_for_the_controller(office: Office, full: KubeApi) -> None:

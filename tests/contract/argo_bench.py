@@ -26,6 +26,7 @@ from controllers.worlds.argo.world import ArgoWorld
 from controllers.worlds.argo.writing.events import EventWriter
 from controllers.worlds.argo.writing.pod_changes import execute
 from mlflow_hooks import contract
+from tests.cluster.deleting import delete
 from tests.cluster.devices import advertise
 from tests.contract.bench import DEVICE, PROGRAM, Behaviour, DeviceBench, trial_template, workflow
 
@@ -108,7 +109,7 @@ class ArgoBench(DeviceBench):
                 advertise(self._api, node, DEVICE, None)
         self._events.close()
         path = _NAMESPACES.path(None, self._namespace)
-        self._api.delete(path, self._api.get(path)["metadata"]["uid"])
+        delete(self._api, path)
         self._api.close()
 
     def _stop(self) -> None:

@@ -55,6 +55,7 @@ def test_a_trial_finds_its_contract_in_the_environment() -> None:
         contract.ENV_DIRECTION: "minimize",
         contract.ENV_STATE_ROOT: "/mnt/specon",
         contract.ENV_FLUSH: "300",
+        contract.ENV_LEAVE_FILE: "/var/run/hera-specon/leave",
         "MLFLOW_EXPERIMENT_NAME": "vae",
         "MLFLOW_TRACKING_URI": "http://mlflow:5000",
         contract.ENV_TRACKING: "$(MLFLOW_TRACKING_URI)",
@@ -203,14 +204,14 @@ def test_the_workflows_own_security_context_is_not_overridden() -> None:
 
 def test_the_claim_of_the_state_is_mounted_where_checkpoints_go() -> None:
     trial = built(state_claim="lab", state_root="/state")["vae-trial"]
-    (volume,), (mount,) = trial["volumes"], trial["container"]["volumeMounts"]
+    (volume, _), (mount, _) = trial["volumes"], trial["container"]["volumeMounts"]
     assert volume == {"name": mount["name"], "persistentVolumeClaim": {"claimName": "lab"}}
     assert mount["mountPath"] == "/state"
 
 
 def test_a_store_of_objects_holds_the_state_and_the_pod_has_a_folder_of_its_own() -> None:
     trial = built(state="s3://bucket/sweeps", grace=45)["vae-trial"]
-    (volume,), (mount,) = trial["volumes"], trial["container"]["volumeMounts"]
+    (volume, _), (mount, _) = trial["volumes"], trial["container"]["volumeMounts"]
     assert volume == {"name": mount["name"], "emptyDir": {}}
     assert mount["mountPath"] == "/mnt/specon"
     told = {variable["name"]: variable.get("value") for variable in trial["container"]["env"]}
@@ -222,8 +223,9 @@ def test_any_volume_of_heras_can_hold_the_state_beside_the_authors_own() -> None
     own = ExistingVolume(name="data", claim_name="data", mount_path="/data")
     nfs = NFSVolume(name="nfs", server="files.lab", path="/state")
     trial = built(volumes=own, state_volume=nfs)["vae-trial"]
-    assert [volume["name"] for volume in trial["volumes"]] == ["data", "nfs"]
-    assert {mount["mountPath"] for mount in trial["container"]["volumeMounts"]} == {"/data", "/mnt/specon"}
+    assert [volume["name"] for volume in trial["volumes"]] == ["data", "nfs", "specon-leave"]
+    mounted = {mount["mountPath"] for mount in trial["container"]["volumeMounts"]}
+    assert mounted == {"/data", "/mnt/specon", "/var/run/hera-specon"}
 
 
 def test_a_volume_claimed_for_each_workflow_can_hold_the_state() -> None:
@@ -231,7 +233,27 @@ def test_a_volume_claimed_for_each_workflow_can_hold_the_state() -> None:
         sweep(state_volume=Volume(name="state", size="1Gi", access_modes=["ReadWriteMany"]))
     spec = workflow.to_dict()["spec"]
     assert [claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]] == ["state"]
-    assert spec["templates"][1]["container"]["volumeMounts"] == [{"name": "state", "mountPath": "/mnt/specon"}]
+    assert spec["templates"][1]["container"]["volumeMounts"][0] == {"name": "state", "mountPath": "/mnt/specon"}
+
+
+@pytest.mark.parametrize("workers", [1, (1, 4)])
+def test_a_trial_sees_by_one_annotation_and_no_other_that_it_is_asked_to_leave(workers: object) -> None:
+    templates = built(workers=workers)
+    trial = templates.get("vae-worker", templates["vae-trial"])
+    (volume,), (mount,) = trial["volumes"], trial["container"]["volumeMounts"]
+    field = {"fieldPath": "metadata.annotations['hera-specon.io/leave']"}
+    assert volume == {"name": mount["name"], "downwardAPI": {"items": [{"path": "leave", "fieldRef": field}]}}
+    # A subPath would never be renewed.
+    assert mount == {"name": volume["name"], "mountPath": "/var/run/hera-specon", "readOnly": True}
+    assert environment(trial)[contract.ENV_LEAVE_FILE] == "/var/run/hera-specon/leave"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("specon-leave", "/elsewhere"), ("mine", "/var/run/hera-specon")], ids=["name", "place"]
+)
+def test_a_volume_of_the_authors_in_the_place_of_that_one_is_named(name: str, path: str) -> None:
+    with pytest.raises(SweepError, match=f"{name if name == 'specon-leave' else path}"):
+        built(volumes=ExistingVolume(name=name, claim_name="data", mount_path=path))
 
 
 def test_what_hera_offers_for_a_container_goes_to_the_trials() -> None:

@@ -40,6 +40,12 @@ class SteppedApi(KubeApi):
         self._perils.read(f"opens a watch of {path}", GoneError)
         return cast("urllib3.BaseHTTPResponse", SteppedWatch(self._store, self._perils, path, query))
 
+    def ask(self, path: str, body: Json) -> Json:
+        """Answer what this account may do: all, or neither exec nor evict."""
+        del body
+        self._perils.read(f"asks {path}", UnavailableError)
+        return {"status": {"allowed": self._training.grants_all}}
+
     def execute(self, _: KubeApi, pod: PodRecord, command: tuple[str, ...]) -> None:
         """Run a command in a pod, in place of ``pod_changes.execute``."""
         self.check_may_write()
@@ -58,15 +64,16 @@ class SteppedApi(KubeApi):
         *,
         body: Json | None = None,
         kind: str = "application/json",
+        changes: bool = True,
     ) -> Json:
-        del kind
+        del kind, changes
         call = partial(self._answer, method, path, dict(query or {}), body)
         if method == "GET":
             self._perils.read(f"GET {path}", UnavailableError)
             return call()
         self.check_may_write()
         collection, _, _, _ = parts_of(path)
-        named = at(body, "metadata", "uid") or at(body, "preconditions", "uid")
+        named = at(body, "metadata", "uid") or at(body, "deleteOptions", "preconditions", "uid")
         what = f"{method} {path}"
         with self._checks.changing(str(named) if collection == "pods" else "", what):
             self._perils.write(what, UnavailableError)

@@ -88,6 +88,7 @@ class Checks:
         if change.after is None:
             self._check_deletion(change.before)
         else:
+            self._check_ask(change.before, change.after)
             self._check_gate(change.before, change.after)
 
     def acts(self, action: Action) -> None:
@@ -132,10 +133,21 @@ class Checks:
         if running:
             self.broken(ATTEMPTS_LEAVE_BEFORE_DELETION, str(pod["metadata"]["name"]))
 
+    def _check_ask(self, before: Json, after: Json) -> None:
+        asked = labels.ANNOTATION_LEAVE in _notes(after) and labels.ANNOTATION_LEAVE not in _notes(before)
+        marks = {labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_REST} & _notes(after).keys()
+        if asked and not marks and not self._is_stopped(after):
+            self.broken(MARKED_BEFORE_ASKED, str(after["metadata"]["name"]))
+
+    def _is_stopped(self, pod: Json) -> bool:
+        mark = labels.ANNOTATION_STOP + _trial_of(pod).partition(".")[2].replace(".", "-")
+        workflows = self._store.objects["workflows"].values()
+        return any(mark in _notes(workflow) for workflow in workflows)
+
     def _check_gate(self, before: Json, after: Json) -> None:
         opened = at(before, "spec", "schedulingGates") and not at(after, "spec", "schedulingGates")
         trial = _trial_of(after)
-        if opened and self._rested_before(after) and trial not in self._placed:
+        if opened and self._rested_before(after) and trial not in self._placed and not self._is_stopped(after):
             self.broken("what rests waits for its place", f"the gate of {after['metadata']['name']} was opened")
 
     def _rested_before(self, pod: Json) -> bool:

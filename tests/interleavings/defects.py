@@ -25,7 +25,7 @@ class AsksBeforeMarking(CommandWriter):
 
     def _leave(self, command: Leave) -> None:
         if command.asks:
-            self._ask_to_leave(command.attempt)
+            self._ask_to_leave(command.attempt, signals=command.signals)
         self._annotate(command)
 
 

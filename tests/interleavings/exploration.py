@@ -103,7 +103,8 @@ class _Run:
         store = Store()
         self._checks = Checks(store)
         self.unforeseen = Unforeseen(self._checks.broken)
-        self._training = Training(self._steps, store, self._tracker, self._checks)
+        # Every other run goes without exec and evictions.
+        self._training = Training(self._steps, store, self._tracker, self._checks, grants_all=seed % 2 == 0)
         self._api = SteppedApi(self._training, self._perils, self._checks)
         put_in(self._steps, patch)
         patch.setattr(pod_changes, "execute", self._api.execute)
@@ -229,9 +230,11 @@ class _Worlds:
         self._checks = checks
         self._moves_made = moves_made
 
-    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
+    def open(
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+    ) -> tuple[World, FlushableStore]:
         """Return both."""
-        del run_of  # trials here report by the hooks
+        del run_of, hooked  # trials here have the hooks
         world = ArgoWorld(self._view, campaign, events=Told())
         return CheckedWorld(world, self._checks, self._moves_made), ConfigMapStore(self._view.api, campaign, now)
 

@@ -17,6 +17,7 @@ _CLUSTER: Final = "controllers.cluster"
 _THREADING: Final = (
     f"{_WORLD}.reading.watch",
     f"{_WORLD}.meaning.view",
+    f"{_WORLD}.calls.grants",
     f"{_WORLD}.calls.write_queue",
     f"{_WORLD}.writing.state_store",
     f"{_TRACKING}.tags",

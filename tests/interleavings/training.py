@@ -70,10 +70,12 @@ class Training:
         steps: of the run.
         tracker: where the programs log to.
         checks: are shown each signal.
+        grants_all: whether the controller may exec and evict; else trials see by an annotation that they are asked.
     """
 
-    def __init__(self, steps: Steps, store: Store, tracker: Tracker, checks: Checks) -> None:
+    def __init__(self, steps: Steps, store: Store, tracker: Tracker, checks: Checks, *, grants_all: bool) -> None:
         self.store = store
+        self.grants_all = grants_all
         self.jobs = (Job("a", 14), Job("b", 10, gated=True), Job("c", 25, deaf=True), Job("d", 12, fails=True))
         self._steps = steps
         self._tracker = tracker
@@ -147,6 +149,8 @@ class Training:
             return f"{job.name} starts", lambda: self._start(job, last, pod)
         if self._wanted(pod) != self._has(pod):
             return f"the kubelet resizes {job.name}", lambda: self._show(job, {"running": {}})
+        if last.asked_at is None and at(pod, "metadata", "annotations", labels.ANNOTATION_LEAVE) == last.uid:
+            return f"the kubelet shows {job.name} the request", lambda: self._ask(last)
         if last.asked_at is not None and not job.deaf:
             return f"{job.name} saves and leaves", lambda: self._leave(job)
         return (f"{job.name} trains", lambda: self._train(job, last)) if self._steps.now >= job.next_at else None
@@ -155,7 +159,7 @@ class Training:
         self._pods_made += 1
         uid = f"pod-{self._pods_made}"
         job.attempts = [*job.attempts[:number], Attempt(number, uid)]
-        self.store.put("pods", objects.pod(job.name, number, gated=gated, uid=uid, grace=GRACE_S))
+        self.store.put("pods", objects.pod(job.name, number, gated=gated, uid=uid, grace=GRACE_S, sees_asks=True))
         self._news_for_record = True
 
     def _follow(self, job: Job, last: Attempt) -> None:
@@ -200,6 +204,9 @@ class Training:
             self._exit(job, 1)
         elif job.done == job.steps:
             self._exit(job, 0)
+
+    def _ask(self, attempt: Attempt) -> None:
+        attempt.asked_at = self._steps.now
 
     def _leave(self, job: Job) -> None:
         job.saved = job.done

@@ -1,7 +1,9 @@
 """Rendering of manifests: by kubectl where one is at hand."""
 
+import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,21 @@ def render(folder: Path) -> tuple[Json, ...]:
     done = subprocess.run([*command, "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return tuple(yaml.safe_load_all(done.stdout))
+
+
+def variation(folder: Path, overlay: str, components: Sequence[str]) -> Path:
+    """Write a kustomization of a user's own into ``folder``, which uses the manifests, and return the folder."""
+
+    def beside(path: Path) -> str:
+        return os.path.relpath(path, folder.resolve())
+
+    text = {
+        "namespace": "team-a",
+        "resources": [beside(MANIFESTS / "overlays" / overlay)],
+        "components": [beside(MANIFESTS / "components" / name) for name in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
+    return folder
 
 
 def of_kind(objects: tuple[Json, ...], *kinds: str) -> list[Json]:

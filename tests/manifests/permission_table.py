@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+ROLES = frozenset({"observe", "nodes", "act", "lease", "executor"})
 TABLE = Path(__file__).parents[2] / "docs" / "reference" / "permissions.md"
 
 
@@ -18,15 +19,27 @@ class Permission:
     verb: str
 
 
-def documented() -> Iterator[Permission]:
-    """Yield the rows of the table; each has a reason and a consequence."""
+def documented(*components: str) -> Iterator[Permission]:
+    """Yield the rows of the table that are left with ``components``; each has a reason and a consequence."""
+    for permission, component in _rows():
+        if component not in components:
+            yield permission
+
+
+def left_out() -> frozenset[str]:
+    """Return the components that leave a permission out."""
+    return frozenset(component for _, component in _rows() if component)
+
+
+def _rows() -> Iterator[tuple[Permission, str]]:
+    """Yield each row with the component that leaves it out, empty where none does."""
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and not line.startswith("|-") and cells[0] != "role":
-            role, group, resource, verb, reason, consequence = cells
+        if cells[0] in ROLES:
+            role, group, resource, verb, component, reason, consequence = cells
             assert reason, line
             assert consequence, line
-            yield Permission(role, "" if group == "core" else group, resource, verb)
+            yield Permission(role, "" if group == "core" else group, resource, verb), component.strip("`")
 
 
 def granted(role: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Permission]:

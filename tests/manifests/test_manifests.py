@@ -13,11 +13,12 @@ from mlflow.server.security_utils import is_allowed_host_header
 
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend
-from tests.manifests.kustomize import MANIFESTS, Json, kubectl, of_kind, render
-from tests.manifests.permission_table import Permission, documented, granted
+from tests.manifests.kustomize import MANIFESTS, Json, kubectl, of_kind, render, variation
+from tests.manifests.permission_table import ROLES, Permission, documented, granted, left_out
 
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
 rendered = pytest.mark.skipif(kubectl() is None, reason="neither kubectl nor the test cluster's binary is here")
+EXEC, EVICTION = "without-exec", "without-eviction"
 every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
 
@@ -58,7 +59,7 @@ def without_role(permissions: set[Permission]) -> set[tuple[str, str, str]]:
 def test_every_permission_is_written_down_once() -> None:
     rows = list(documented())
     assert len(rows) == len(set(rows))
-    assert {row.role for row in rows} == {"observe", "nodes", "act", "lease", "executor"}
+    assert {row.role for row in rows} == ROLES
 
 
 @rendered
@@ -129,19 +130,31 @@ def test_a_controller_that_recommends_may_change_nothing_but_its_lease(overlay: 
     assert settings_of(found)["SPECON_CONTROLLER_RECOMMEND"] == "true"
 
 
-def variation(folder: Path, overlay: str, components: list[str]) -> Path:
-    """Write a kustomization of a user's own, beside the manifests."""
+@rendered
+@every_overlay
+@pytest.mark.parametrize(
+    "components",
+    [[EXEC], [EVICTION], [EXEC, EVICTION], [EVICTION, EXEC]],
+    ids="+".join,
+)
+def test_a_component_leaves_out_what_the_table_says_and_no_more(
+    overlay: str, components: list[str], tmp_path: Path
+) -> None:
+    found = of_kind(render(variation(tmp_path, overlay, components)), "Role", "ClusterRole")
+    (act,) = [one for one in found if one["metadata"]["name"] == "specon-controller-act"]
+    assert set(granted("act", act["rules"])) == {row for row in documented(*components) if row.role == "act"}
+    assert all(rule["verbs"] for rule in act["rules"])
 
-    def beside(path: Path) -> str:
-        return os.path.relpath(path, folder)
 
-    text = {
-        "namespace": "team-a",
-        "resources": [beside(MANIFESTS / "overlays" / overlay)],
-        "components": [beside(MANIFESTS / "components" / name) for name in components],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
-    return folder
+def test_there_is_a_component_for_each_permission_that_may_be_left_out() -> None:
+    there = {path.name for path in (MANIFESTS / "components").iterdir() if path.name.startswith("without-")}
+    assert left_out() == there
+
+
+@rendered
+def test_a_controller_that_recommends_takes_these_components_too(tmp_path: Path) -> None:
+    found = render(variation(tmp_path, "namespaced", ["recommend", "without-exec", "without-eviction"]))
+    assert "specon-controller-act" not in {one["metadata"]["name"] for one in of_kind(found, "Role", "RoleBinding")}
 
 
 @rendered

@@ -88,6 +88,7 @@ def start_job(state_root: Path) -> Iterator[StartJob]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # a job in a pod ends what leads its group of processes
         )
         started.append(process)
         return process

@@ -12,7 +12,7 @@ from controllers.core.results import TrialResult
 from controllers.worlds.argo.calls.api import WORKFLOWS
 from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.deciding.actions import Refusal, command_for
-from controllers.worlds.argo.deciding.commands import Annotate, Command, Delete, SetShare, WithdrawShare
+from controllers.worlds.argo.deciding.commands import Annotate, Command, Evict, SetShare, WithdrawShare
 from controllers.worlds.argo.deciding.denied_shares import DeniedShares
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts
 from controllers.worlds.argo.meaning.attempts import Attempt
@@ -39,12 +39,13 @@ class ArgoWorld:
         timeouts: how long to wait for what.
         run_of: tells the run in MLflow that an attempt shall log to.
         cluster_can: tells the actions that the cluster can carry out; they change where it is upgraded.
+        hooked: tells whether a trial's program is known to have our hooks.
     """
 
     can_at_best: frozenset[type[Action]] = frozenset(ACTION_KINDS)
     """What a world of a new enough cluster can do."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it goes by, each named
         self,
         view: ClusterView,
         campaign: Campaign,
@@ -53,7 +54,9 @@ class ArgoWorld:
         timeouts: Timeouts | None = None,
         run_of: RunOf = lambda *_, **__: "",
         cluster_can: Callable[[], frozenset[type[Action]]] | None = None,
+        hooked: Callable[[TrialId], bool] = lambda _: True,
     ) -> None:
+        self._hooked = hooked
         self._view = view
         self._cluster_can = cluster_can
         self._denied = DeniedShares()
@@ -93,7 +96,7 @@ class ArgoWorld:
         self._executor.forget_all_but(uids)
         self._denied.forget_all_but(uids)
         self._adopt_workflow()
-        planner = Planner(seen.room, self._epoch(), self._timeouts)
+        planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants)
         for trial, state in seen.states.items():
             self._tell_changes(before.trials.get(trial), seen.trials[trial], state.attempt)
             command = planner.next_command(state, self._executor.asked(state.attempt))
@@ -167,7 +170,7 @@ class ArgoWorld:
             self._looks.drop(action.trial)
         if self._looks.pending(action.trial) or writes.busy(uid) or state.phase in _LEAVING:
             return BUSY
-        command = command_for(action, state, seen)
+        command = command_for(action, state, seen, hooked=self._hooked(action.trial))
         if isinstance(command, Refusal):
             return refused(command.why)
         if isinstance(command, SetShare) and (
@@ -184,7 +187,7 @@ class ArgoWorld:
             action = Place(trial, node_names(command.reserves))
 
         def done(failure: ApiError | None) -> None:
-            if failure is None and isinstance(command, Delete) and command.unmarked:
+            if failure is None and isinstance(command, Evict) and command.unmarked:
                 self._looks.abandon_move(trial)
             if failure is not None and action is not None:
                 self._looks.drop(trial)

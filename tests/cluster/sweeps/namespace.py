@@ -12,7 +12,7 @@ import yaml
 
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.namespaces import namespace
-from tests.cluster.sweeps import descent
+from tests.cluster.sweeps import descent, gang_descent
 from tests.cluster.sweeps.descent_sweep import CLAIM, JOBS
 from tests.manifests.kustomize import MANIFESTS, render
 
@@ -26,7 +26,8 @@ def sweep_namespace(kubectl: Kubectl, name: str, state: Path) -> Iterator[Kubect
     state.mkdir(parents=True)
     state.chmod(0o777)
     with namespace(kubectl, name) as inside:
-        jobs = {"descent.py": Path(descent.__file__).read_text()}
+        sources = [Path(str(job.__file__)) for job in (descent, gang_descent)]
+        jobs = {source.name: source.read_text() for source in sources}
         try:
             inside.create([_object("v1", "ConfigMap", JOBS) | {"data": jobs}, *_volume(name, state), *_account(name)])
             yield inside

@@ -154,8 +154,11 @@ class MemoryCluster:
     opened: list[str] = field(default_factory=list)
     run_of: dict[str, RunOf] = field(default_factory=dict)
 
-    def open(self, campaign: Campaign, now: Callable[[], float], run_of: RunOf) -> tuple[World, FlushableStore]:
+    def open(
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+    ) -> tuple[World, FlushableStore]:
         assert now() >= 0
+        assert callable(hooked)
         self.run_of[campaign.uid] = run_of
         self.opened.append(campaign.uid)
         return self.worlds[campaign.uid], self.stores.setdefault(campaign.uid, MemoryStore())

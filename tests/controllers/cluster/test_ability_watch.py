@@ -34,7 +34,11 @@ class Cluster:
             message = "it does not answer"
             raise UnavailableError(message)
         listed = [{"name": name} for name in self.resources]
-        return {"/version": {"gitVersion": self.version}, "/api/v1": {"resources": listed}}[path]
+        answers: dict[str, dict[str, Any]] = {
+            "/version": {"gitVersion": self.version},
+            "/api/v1": {"resources": listed},
+        }
+        return answers[path]
 
     def nodes(self) -> Sequence[NodeRecord]:
         record = project_node(objects.node("n1"))
@@ -98,7 +102,8 @@ def test_an_upgrade_is_noticed_said_and_shown_in_place_of_what_was(caplog: pytes
 
 def test_argos_version_is_looked_for_until_a_pod_tells_it_and_kept_when_all_pods_are_gone(bench: Bench) -> None:
     bench.watch.look()
-    assert bench.watch.found.argo is None
+    first = bench.watch.found
+    assert first.argo is None
     bench.cluster.argo = Version(3, 7, 14)
     bench.now += 61
     bench.watch.look()

@@ -24,6 +24,7 @@ from urllib3.exceptions import HTTPError, InvalidHeader
 
 from controllers.worlds.argo.calls.errors import (
     ApiError,
+    BudgetError,
     ConflictError,
     ForbiddenError,
     GoneError,
@@ -35,7 +36,7 @@ from controllers.worlds.argo.calls.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
-from controllers.worlds.argo.calls.untrusted import TooManyPartsError, parsed
+from controllers.worlds.argo.calls.untrusted import TooManyPartsError, mappings, parsed, text
 
 _LOG = logging.getLogger(__name__)
 Json = dict[str, Any]
@@ -55,6 +56,8 @@ _METADATA_FIRST = re.compile(rb'\{"kind":"\w+","apiVersion":"[^"]+","metadata":(
 _METADATA_LAST = re.compile(rb'"metadata":\s*(\{[^{}]*\})\s*\}\s*\Z')
 _NAME = re.compile(rb'"name":\s*"([^"]{1,253})"(?:,\s*"generateName":\s*"[^"]*")?,\s*"namespace":\s*"([^"]{1,63})"')
 _TOO_MANY, _AWAY = 429, 503
+_BUDGET = "DisruptionBudget"
+"""Kubernetes' name for the cause of a 429 that tells of a budget, and not of a server with too much to do."""
 _LEAST_REST_S, _MOST_REST_S = 1.0, 30.0
 
 
@@ -206,6 +209,14 @@ class KubeApi:
         """
         return self._json("POST", path, body=body)
 
+    def ask(self, path: str, body: Json) -> Json:
+        """Return the answer to a question that is asked as an object to create, and changes nothing.
+
+        Raises:
+            ApiError: of the kind that fits.
+        """
+        return self._json("POST", path, body=body, changes=False)
+
     def patch(self, path: str, body: Json, kind: str = MERGE) -> Json:
         """Apply a patch; ``metadata.uid`` or ``resourceVersion`` in it makes it conditional.
 
@@ -221,17 +232,6 @@ class KubeApi:
             ApiError: of the kind that fits; ``ConflictError`` where ``metadata.resourceVersion`` is old.
         """
         return self._json("PUT", path, body=body)
-
-    def delete(self, path: str, uid: str, grace_s: int | None = None) -> None:
-        """Delete the object at ``path`` if it still is the one with ``uid``.
-
-        Raises:
-            ApiError: of the kind that fits.
-        """
-        body: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
-        if grace_s is not None:
-            body["gracePeriodSeconds"] = grace_s
-        self._json("DELETE", path, body=body)
 
     def pages(self, path: str, query: Mapping[str, str], limit: int) -> Iterator[Json]:
         """Yield the parts of a list, ``limit`` items each; ``metadata.resourceVersion`` is that of the whole list.
@@ -272,7 +272,10 @@ class KubeApi:
         *,
         body: Json | None = None,
         kind: str = "application/json",
+        changes: bool = True,
     ) -> Json:
+        if changes and method != "GET":
+            self.check_may_write()
         response = self._request(method, path, query or {}, body=body, kind=kind)
         content = b""
         try:
@@ -298,8 +301,6 @@ class KubeApi:
         kind: str = "application/json",
         read_s: float | None = None,
     ) -> urllib3.BaseHTTPResponse:
-        if method != "GET":
-            self.check_may_write()
         rest = self._reading if method == "GET" else self._writing
         if (left := rest.until - time.monotonic()) > 0:
             # Not asked at all: what is asked in vain keeps an API server busy, too.
@@ -326,14 +327,14 @@ class KubeApi:
         with suppress(ValueError, OverflowError, TypeError):  # it tells none, or none that makes sense
             dated = email.utils.parsedate_to_datetime(response.headers.get("Date", ""))
             self._ahead_s = dated.timestamp() - time.monotonic()
-        asked = response.headers.get("Retry-After", "")
-        if response.status == _TOO_MANY or (response.status == _AWAY and asked):
-            rest.begin(asked)
-        elif response.status < 300:  # noqa: PLR2004 - HTTP's own classes
+        if response.status < 300:  # noqa: PLR2004 - HTTP's own classes
             rest.end()
-        if response.status >= 300:  # noqa: PLR2004 - HTTP's own classes
-            raise _failure(method, path, response)
-        return response
+            return response
+        asked, failure = response.headers.get("Retry-After", ""), _failure(method, path, response)
+        busy = response.status == _TOO_MANY or (response.status == _AWAY and asked)
+        if busy and not isinstance(failure, BudgetError):
+            rest.begin(asked)
+        raise failure
 
 
 def _bounded(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
@@ -361,6 +362,7 @@ def _list_metadata(content: bytes) -> Json:
 
 
 def _failure(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
+    status: Any = None
     try:
         status = json.loads(response.read(_MOST_ERROR))
         detail = str(status.get("message"))
@@ -369,4 +371,8 @@ def _failure(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiE
     finally:
         response.close()
     kind = _KINDS.get(response.status, UnavailableError)
+    if kind is TooManyRequestsError:
+        budgets = [cause for cause in mappings(status, "details", "causes") if text(cause, "reason") == _BUDGET]
+        if budgets:
+            kind, detail = BudgetError, text(budgets[0], "message") or detail
     return kind(f"{method} {path}: {response.status}: {detail[:500]}")

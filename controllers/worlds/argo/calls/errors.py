@@ -52,5 +52,9 @@ class UnavailableError(ApiError):
     """The API server did not answer, or the answer makes no sense; the same call may work later."""
 
 
+class BudgetError(ApiError):
+    """A PodDisruptionBudget speaks against it for now."""
+
+
 class TooManyRequestsError(UnavailableError):
     """The API server has more to do than it can, and asks to be left alone for a while."""

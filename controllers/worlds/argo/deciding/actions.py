@@ -28,13 +28,14 @@ class Refusal:
     why: str
 
 
-def command_for(action: Action, state: TrialState, seen: CampaignSnapshot) -> Command | Refusal:
+def command_for(action: Action, state: TrialState, seen: CampaignSnapshot, *, hooked: bool = True) -> Command | Refusal:
     """Return the command that carries ``action`` out on a trial, or why that cannot be.
 
     Args:
         action: What a policy wants.
         state: The trial as it is.
-        seen: What there is beside it: the workflow, and the room on the nodes.
+        seen: What there is beside it: the workflow, the room on the nodes, and what is granted.
+        hooked: Whether its program is known to have our hooks.
     """
     attempt = state.attempt
     if attempt is None:
@@ -44,14 +45,15 @@ def command_for(action: Action, state: TrialState, seen: CampaignSnapshot) -> Co
             why_not = _why_not_resize(action, state, attempt, seen)
             return Refusal(why_not) if why_not else SetShare(attempt, action.cpu)
         case Migrate():
-            return _move(action, state, attempt, seen)
+            why_not = _why_it_stays(state, attempt, seen, hooked=hooked)
+            return Refusal(why_not) if why_not else _move(action, state, attempt, seen)
         case Place():
             return _place(action, state, attempt, seen)
         case Suspend():
-            why_not = _why_it_cannot_leave(state, attempt, seen) or why_no_more(state, attempt)
-            return Refusal(why_not) if why_not else _suspend(state, attempt)
+            why_not = _why_it_stays(state, attempt, seen, hooked=hooked)
+            return Refusal(why_not) if why_not else _suspend(state, attempt, signals=seen.grants.signals)
         case Stop():
-            return _stop(action, state, attempt, seen)
+            return _stop(action, state, attempt, seen, hooked=hooked)
         case _:
             assert_never(action)
 
@@ -80,19 +82,31 @@ def _why_not_resize(action: Resize, state: TrialState, attempt: Attempt, seen: C
     return None if lacking is None else f"{cpu:g} cores do not fit on {lacking}"
 
 
-def _why_it_cannot_leave(state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> str | None:
+def _why_it_stays(state: TrialState, attempt: Attempt, seen: CampaignSnapshot, *, hooked: bool) -> str | None:
+    """Return why a trial cannot leave so that it goes on later, None where it can."""
+    if why_not := _why_it_cannot_leave(state, attempt, seen, hooked=hooked):
+        return why_not
+    if not seen.grants.signals and attempt.was_asked:
+        return f"pod {attempt.lead.name} was asked to leave before, and has not: nobody may send it a signal"
+    return why_no_more(state, attempt)
+
+
+def _why_it_cannot_leave(state: TrialState, attempt: Attempt, seen: CampaignSnapshot, *, hooked: bool) -> str | None:
     if state.phase is not Phase.RUNNING or not attempt.runs:
         return _NOT_RUNNING
-    if attempt.why_no_signal:
-        return f"pod {attempt.lead.name} gets no signal: {attempt.why_no_signal}"
+    if why_not := attempt.why_unasked(seen.grants):
+        return f"pod {attempt.lead.name} cannot be asked to leave: {why_not}"
+    if not hooked and not seen.grants.signals:
+        return (
+            f"pod {attempt.lead.name} cannot be asked to leave: this controller may not exec, and nothing in MLflow "
+            "tells yet that its program has the hooks, which look at the annotation"
+        )
     # Argo gates the pod that follows a move only in an adopted workflow: this one would start anywhere.
     return None if seen.adopted else "the workflow is not marked as steered yet"
 
 
 def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Leave | Refusal:
     nodes = action.nodes
-    if why_not := _why_it_cannot_leave(state, attempt, seen) or why_no_more(state, attempt):
-        return Refusal(why_not)
     to, here = written_nodes(nodes), written_nodes(attempt.nodes)
     if to == here:
         return Refusal(f"the trial is on {to} already")
@@ -106,23 +120,27 @@ def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSn
     return Leave(
         attempt,
         Told("Moving", f"asked to save and leave {here} for {to}"),
+        seen.grants.signals,
         on_pod={labels.ANNOTATION_MOVE_TO: to},
         on_workflow=_plan(state, attempt, len(nodes)),
     )
 
 
-def _suspend(state: TrialState, attempt: Attempt) -> Leave:
+def _suspend(state: TrialState, attempt: Attempt, *, signals: bool) -> Leave:
     return Leave(
         attempt,
         Told("Suspending", f"asked to save and leave {written_nodes(attempt.nodes)}, and to wait"),
+        signals,
         on_pod={labels.ANNOTATION_REST: "suspend"},
         on_workflow=_plan(state, attempt, state.definition.min_workers),
     )
 
 
-def _stop(action: Stop, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Leave | Refusal:
+def _stop(
+    action: Stop, state: TrialState, attempt: Attempt, seen: CampaignSnapshot, *, hooked: bool
+) -> Leave | Refusal:
     waits = state.suspended or state.waits_to_begin
-    if not waits and (why_not := _why_it_cannot_leave(state, attempt, seen)):
+    if not waits and (why_not := _why_it_cannot_leave(state, attempt, seen, hooked=hooked)):
         return Refusal(why_not)
     if why_not := why_not_the_last(state, attempt):
         return Refusal(why_not)
@@ -136,7 +154,8 @@ def _stop(action: Stop, state: TrialState, attempt: Attempt, seen: CampaignSnaps
     # One that left too often for nothing may leave once more, so that its step succeeds.
     freed: Annotations = {} if state.notes.idle is None else {state.definition.mark(labels.ANNOTATION_IDLE): None}
     notes = {**_plan(state, attempt, 1), **freed, **noted}
-    return Leave(attempt, Told("Stopping", f"the trial ends early: {action.why}"), on_workflow=notes)
+    begins = Told("Stopping", f"the trial ends early: {action.why}")
+    return Leave(attempt, begins, seen.grants.signals, on_workflow=notes)
 
 
 def _plan(state: TrialState, attempt: Attempt, next_size: int) -> Annotations:

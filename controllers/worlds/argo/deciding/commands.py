@@ -48,10 +48,12 @@ class Leave:
     """Mark that the attempt is to leave, and only then ask it: a controller that is killed in between finds the marks.
 
     They go on the workflow first. An attempt that waits at its gates is not asked. ``begins`` is told at once.
+    ``signals`` tells that it is asked by a signal, not by an annotation.
     """
 
     attempt: Attempt
     begins: Told
+    signals: bool
     on_pod: Annotations = field(default_factory=dict)
     on_workflow: Annotations = field(default_factory=dict)
     told: ClassVar[Told | None] = None
@@ -64,9 +66,10 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class AskToLeave:
-    """Send SIGTERM to the trainers, so that they save a checkpoint and exit."""
+    """Ask the trainers to save a checkpoint and exit: by SIGTERM, or without ``signals`` by an annotation."""
 
     attempt: Attempt
+    signals: bool
     told: ClassVar[Told | None] = None
 
 
@@ -84,17 +87,18 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
-    """Delete ``pods``, without waiting for their kubelets: Argo makes others in their place, or the next attempt.
+class Evict:
+    """Evict ``pods``, if no PodDisruptionBudget forbids it: Argo makes others in their place, or the next attempt.
 
     First the marks of a move or a place go from ``unmarked``: with them, the pods in their place would be bound to the
-    same nodes again.
+    same nodes again. ``waits`` gives the programs the grace period of their pods; else nobody waits for the kubelets.
     """
 
     attempt: Attempt
     pods: tuple[PodRecord, ...]
     told: Told
     unmarked: tuple[Attempt, ...] = ()
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ class HandOverRun:
     told: ClassVar[Told | None] = None
 
 
-Command = Annotate | Leave | AskToLeave | Kill | Delete | OpenGates | SetShare | WithdrawShare | HandOverRun
+Command = Annotate | Leave | AskToLeave | Kill | Evict | OpenGates | SetShare | WithdrawShare | HandOverRun
 
 
 @dataclass(frozen=True, slots=True)

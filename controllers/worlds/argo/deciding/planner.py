@@ -14,11 +14,12 @@ from controllers.core import labels
 from controllers.core.failures import AT_ONCE_S, pause_s
 from controllers.core.model import Phase, Point
 from controllers.core.parameters import point_annotations
+from controllers.worlds.argo.calls.grants import Grants
 from controllers.worlds.argo.deciding.commands import (
     Annotate,
     AskToLeave,
     Command,
-    Delete,
+    Evict,
     HandOverRun,
     Kill,
     LeaveRequest,
@@ -45,15 +46,16 @@ class Timeouts:
     """How long to wait for what, in seconds.
 
     ``deferred``: for the kubelet to grant a share. ``unschedulable``: for room on the node of a move.
-    ``unreachable``: for a pod to take the request to leave. ``lost``: for a node that is silent, and for its pods
-    after their own grace period. ``kill_every``: between two attempts to kill a trainer. ``stale``: for news from the
-    API server; nothing is done by an older view.
+    ``unreachable``: for a pod to take the request to leave. ``shown``: for a kubelet to show an annotation to a
+    program. ``lost``: for a node that is silent, and for its pods after their own grace period. ``kill_every``: between
+    two attempts to kill a trainer. ``stale``: for news from the API server; nothing is done by an older view.
     """
 
     deferred: float = 10.0
     unschedulable: float = 20.0
     unreachable: float = 60.0
     lost: float = 60.0
+    shown: float = 90.0
     kill_every: float = 6.0
     stale: float = 60.0
 
@@ -70,11 +72,12 @@ def choice(state: TrialState, attempt: Attempt, nodes: tuple[str, ...], point: P
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Chooses the next command for a trial by the nodes' ``room``, at ``now`` (Unix seconds)."""
+    """Chooses the next command for a trial by the nodes' ``room`` and what is granted, at ``now`` (Unix seconds)."""
 
     room: NodeRoom
     now: float
     timeouts: Timeouts
+    grants: Grants
 
     def next_command(self, state: TrialState, asked: LeaveRequest | None) -> Command | None:
         """Return what to do now, None where there is nothing.
@@ -87,11 +90,12 @@ class Planner:
         if attempt is None or attempt.over or attempt.ends or state.phase.ended:
             return _limit_alike(state)
         there = [worker for worker in attempt.workers if not worker.over]
-        if lost := next(((worker, why) for worker in there if (why := self._why_lost(worker))), None):
+        lost = next(((worker, why) for worker in there if (why := self._why_lost(worker))), None)
+        if lost and self.grants.evicts:
             return _removal(attempt, lost[:1], lost[1])
         staying = [worker for worker in there if worker.deleted_at is None]
         unplaced = tuple(worker for worker in staying if not worker.node)
-        if state.stopped and unplaced:
+        if state.stopped and unplaced and self.grants.evicts:
             # Argo makes others in their place, which only end.
             return _removal(attempt, unplaced, "its trial is stopped")
         if staying and _shall_leave(state, attempt) and any(worker.main is MainState.RUNNING for worker in there):
@@ -129,25 +133,49 @@ class Planner:
 
     def _for_leaving(self, state: TrialState, attempt: Attempt, asked: LeaveRequest | None) -> Command | None:
         """Return what brings an attempt that runs to its end: it is asked, then killed, then removed."""
-        if attempt.why_no_signal:
-            return _given_up(state, attempt, f"it is not asked to leave: {attempt.why_no_signal}")
+        if why_not := attempt.why_unasked(self.grants):
+            return self._given_up(state, attempt, why_not)
+        ask = AskToLeave(attempt, self.grants.signals)
         if asked is None:
-            return AskToLeave(attempt)
+            return ask
         if asked.delivered_at is None:
             in_vain = asked.vain_s > self.timeouts.unreachable
             why = f"the pod could not be asked to leave in {asked.vain_s:.0f} s"
-            return (_given_up(state, attempt, why) if in_vain else None) or AskToLeave(attempt)
-        waited = self.now - asked.delivered_at
-        if waited <= attempt.lead.grace_s + asked.kills * self.timeouts.kill_every:
+            return (self._given_up(state, attempt, why) if in_vain else None) or ask
+        return self._for_deaf(state, attempt, asked.kills, self.now - asked.delivered_at)
+
+    def _for_deaf(self, state: TrialState, attempt: Attempt, kills: int, waited: float) -> Command | None:
+        """Return what becomes of an attempt that was asked ``waited`` seconds ago and is still there."""
+        why = f"it did not leave in {waited:.0f} s"
+        if not self.grants.signals:
+            if waited <= attempt.lead.grace_s + self.timeouts.shown:
+                return None
+            # The kubelet sends it the signal that nobody else may send.
+            evict = _removal(attempt, _left(attempt), why, waits=True)
+            return evict if self.grants.evicts else self._given_up(state, attempt, why)
+        if waited <= attempt.lead.grace_s + kills * self.timeouts.kill_every:
             return None
-        if asked.kills < _MOST_KILLS:
+        if kills < _MOST_KILLS:
             return Kill(attempt)
-        return _removal(attempt, _left(attempt), f"it did not leave in {waited:.0f} s, and could not be killed")
+        why = f"{why}, and could not be killed"
+        return _removal(attempt, _left(attempt), why) if self.grants.evicts else self._given_up(state, attempt, why)
+
+    def _given_up(self, state: TrialState, attempt: Attempt, reason: str) -> Annotate | Evict | None:
+        """Return what becomes of an attempt that cannot be made to leave; None where it is stopped, and stays so."""
+        if state.stopped:
+            return None
+        if attempt.marks.move_to or attempt.marks.rest:
+            return Annotate(attempt, NO_MOVE, told=Told("MoveFailed", reason, warning=True))
+        why = f"one of its workers failed, and {reason}"
+        return _removal(attempt, _left(attempt), why) if self.grants.evicts else None
 
     def _for_gated(self, state: TrialState, attempt: Attempt) -> Command | None:
         """Return what an attempt needs that waits at its gates, or at some of them."""
         if not attempt.gated:
             return self._opening_the_rest(state, attempt)
+        if state.stopped:
+            # Nobody may evict its pods. Its program is asked to leave as soon as it runs.
+            return self._opening(state, attempt, (), "its trial is stopped, and ends once it has started")
         if state.suspended and not attempt.marks.suspended:
             # The pod that was suspended, and says so, may be deleted.
             marks = {**state.counts.annotations(), labels.ANNOTATION_SUSPENDED: "true"}
@@ -213,14 +241,16 @@ class Planner:
         why = "the others of its gang have started"
         return OpenGates(attempt, tuple(nodes), why, point=state.definition.point)
 
-    def _for_unscheduled(self, state: TrialState, attempt: Attempt, staying: Iterable[PodRecord]) -> Delete | None:
+    def _for_unscheduled(self, state: TrialState, attempt: Attempt, staying: Iterable[PodRecord]) -> Evict | None:
         """Return what pods need that were let go, are on no node yet, and cannot start where they were sent."""
+        if not self.grants.evicts:
+            return None
         unplaced = (worker for worker in staying if not worker.node)
         stuck = [(worker, why) for worker in unplaced if (why := self._why_unscheduled(worker))]
         # Kubernetes allows no change of an ungated pod's node selector, so only a new pod can go elsewhere.
         pods = tuple(worker for worker, _ in stuck)
         unmarked = (attempt,) if (previous := state.history.previous) is None else (attempt, previous)
-        return Delete(attempt, pods, Told("MoveFailed", stuck[0][1], warning=True), unmarked) if stuck else None
+        return Evict(attempt, pods, Told("MoveFailed", stuck[0][1], warning=True), unmarked) if stuck else None
 
     def _why_unscheduled(self, worker: PodRecord) -> str | None:
         """Return why a pod cannot start where it was sent, None where it may yet."""
@@ -266,18 +296,9 @@ def _shall_leave(state: TrialState, attempt: Attempt) -> bool:
     return bool(told) or any(worker.phase == "Failed" for worker in attempt.workers)
 
 
-def _given_up(state: TrialState, attempt: Attempt, reason: str) -> Annotate | Delete | None:
-    """Return what becomes of an attempt that cannot be asked to leave; None where it is stopped, and stays so."""
-    if state.stopped:
-        return None
-    if attempt.marks.move_to or attempt.marks.rest:
-        return Annotate(attempt, NO_MOVE, told=Told("MoveFailed", reason, warning=True))
-    return _removal(attempt, _left(attempt), f"one of its workers failed, and {reason}")
-
-
-def _removal(attempt: Attempt, pods: tuple[PodRecord, ...], reason: str) -> Delete:
-    """Return what deletes pods for good, so that Argo makes the next attempt."""
-    return Delete(attempt, pods, Told("Removed", reason, warning=True))
+def _removal(attempt: Attempt, pods: tuple[PodRecord, ...], reason: str, *, waits: bool = False) -> Evict:
+    """Return what removes pods for good, so that Argo makes the next attempt."""
+    return Evict(attempt, pods, Told("Removed", reason, warning=True), waits=waits)
 
 
 def _left(attempt: Attempt) -> tuple[PodRecord, ...]:

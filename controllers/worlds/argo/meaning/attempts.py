@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from controllers.core.failures import Failure
+from controllers.worlds.argo.calls.grants import Grants
 from controllers.worlds.argo.reading.demands import Demands
 from controllers.worlds.argo.reading.marks import Marks
 from controllers.worlds.argo.reading.pod_ends import Leaving
@@ -119,6 +120,11 @@ class Attempt:
         """Whether it was to leave: by a mark of ours, or since somebody deleted it."""
         return bool(self.marks.move_to or self.marks.rest or self.deleted)
 
+    @property
+    def was_asked(self) -> bool:
+        """Whether its programs were asked to leave by an annotation, however long ago."""
+        return any(worker.marks.leave == worker.attempt_name for worker in self.workers if worker.marks.leave)
+
     @cached_property
     def created_at(self) -> float:
         """When its last pod was made, in Unix seconds."""
@@ -133,6 +139,18 @@ class Attempt:
     def why_no_signal(self) -> str | None:
         """Why no signal is sent to its trainers, None where one may be."""
         return next((worker.why_no_signal for worker in self.workers if worker.why_no_signal), None)
+
+    def why_unasked(self, grants: Grants) -> str | None:
+        """Return why its programs cannot be asked to leave in a way that is granted, None where they can."""
+        if grants.signals:
+            why = self.why_no_signal
+            return f"no signal is sent to it: {why}" if why else None
+        if all(worker.sees_asks for worker in self.workers):
+            return None
+        return (
+            "this controller may not exec, and the pod has no volume that shows its program the request to leave: "
+            "submit the sweep again with a hera-specon that writes it"
+        )
 
     @cached_property
     def share(self) -> Share:

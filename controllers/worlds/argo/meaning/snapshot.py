@@ -7,6 +7,7 @@ from typing import Final
 
 from controllers.core.actions import Action, Migrate, Place, Resize
 from controllers.core.model import Node, NodeName, Phase, Trial, TrialId
+from controllers.worlds.argo.calls.grants import Grants
 from controllers.worlds.argo.meaning.choices import Choices
 from controllers.worlds.argo.meaning.room import NodeRoom
 from controllers.worlds.argo.meaning.shown import trial_of
@@ -30,6 +31,7 @@ class CampaignSnapshot:
     nodes: dict[NodeName, Node]
     room: NodeRoom
     choices: Choices
+    grants: Grants
 
     @property
     def adopted(self) -> bool:
@@ -82,7 +84,8 @@ def take_snapshot(
     live = [pod for name, pod in pods if trials[name].live]
     starts = ((_starts_on(states[name], pod), pod) for name, pod in pods if pod.requests.devices)
     nodes = requests.nodes_for(live, [(node, pod) for node, pod in starts if node], choices.tolerated)
-    return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, choices)
+    grants = view.grants(campaign.namespace)
+    return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, choices, grants)
 
 
 def _trial_states(

@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeVar
 from controllers.core import labels
 from controllers.core.labels import root_of
 from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, Json, KubeApi
+from controllers.worlds.argo.calls.grants import GrantReviews, Grants, LeaveBy
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from controllers.worlds.argo.meaning.room import Claims, NodeRequests
 from controllers.worlds.argo.reading.definitions import TrialDefinition, warn_once
@@ -72,16 +73,23 @@ class ClusterView:
         api: access to the API server.
         namespaces: where to look for sweeps; None for everywhere.
         timing: of the watches.
+        leave_by: how trials are asked to leave.
     """
 
     def __init__(
-        self, api: KubeApi, namespaces: Sequence[str] | None = None, timing: WatchTiming | None = None
+        self,
+        api: KubeApi,
+        namespaces: Sequence[str] | None = None,
+        timing: WatchTiming | None = None,
+        *,
+        leave_by: LeaveBy = "auto",
     ) -> None:
         self.api = api
         self.writes = WriteQueue()
         self._timing = timing
         self._news = threading.Event()
         self._namespaces: Sequence[str | None] = (None,) if namespaces is None else tuple(dict.fromkeys(namespaces))
+        self._grants = GrantReviews(api, self._namespaces, leave_by, self._news.set)
         # Selected by labels: of a large cluster's pods, the API server then sends only those of trials.
         self._pods = [
             self._watch(Collection(PODS.path(namespace), _TRIAL_PODS, _PAGE, most=_MOST_ROOM), project_pod, _weight)
@@ -117,6 +125,7 @@ class ClusterView:
         self._requests_lock = threading.Lock()
 
     def __enter__(self) -> Self:
+        self._grants.start()
         for reflector in self._all():
             reflector.start()
         return self
@@ -124,6 +133,7 @@ class ClusterView:
     def __exit__(self, *_: object) -> None:
         # First the writes: once the watches end, nobody sees any more what they change.
         self.writes.close()
+        self._grants.stop()
         for reflector in self._all():
             reflector.stop()
 
@@ -139,7 +149,7 @@ class ClusterView:
         """
         seen = [watches for watches in self._of_namespaces() if not _refused(watches)]
         needed = (self._nodes, *self._everywhere(), *(reflector for watches in seen for reflector in watches))
-        return bool(seen) and all(reflector.synced for reflector in needed)
+        return bool(seen) and self._grants.synced and all(reflector.synced for reflector in needed)
 
     def wait_synced(self, within_s: float) -> bool:
         """Wait until everything has been read, at most ``within_s``; return whether it has."""
@@ -168,6 +178,10 @@ class ClusterView:
             of_namespaces = [watches for watches in watched.values() if not _refused(watches)]
         heard = (self._nodes, *self._everywhere(), *(reflector for watches in of_namespaces for reflector in watches))
         return since_boot() - min(reflector.heard_at for reflector in heard)
+
+    def grants(self, namespace: str) -> Grants:
+        """Return what this account may do to the pods of a namespace."""
+        return self._grants.of(namespace)
 
     def wait_for_news(self, within_s: float) -> bool:
         """Wait until something has changed, at most ``within_s``; return whether it has."""

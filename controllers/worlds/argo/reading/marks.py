@@ -20,6 +20,7 @@ class Marks:
     move_to: tuple[str, ...] = ()
     place: tuple[str, ...] = ()
     rest: str = ""
+    leave: str = ""
     suspended: bool = False
     placed_on: str = ""
     moved_from: str = ""
@@ -56,7 +57,7 @@ class Counts:
 NO_MOVE: Final[Mapping[str, str | None]] = dict.fromkeys(
     (labels.ANNOTATION_MOVE_TO, labels.ANNOTATION_MOVE_ASKED_AT, labels.ANNOTATION_REST)
 )
-"""Takes the marks of a move and of a suspension away."""
+"""Takes the marks of a move and of a suspension away. That a program was asked stays, since it may have seen that."""
 
 
 def read_marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
@@ -65,6 +66,7 @@ def read_marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
         move_to=_nodes_in(written.get(labels.ANNOTATION_MOVE_TO, "")),
         place=_nodes_in(written.get(labels.ANNOTATION_PLACE, "")) if of_a_gang else (),
         rest=written.get(labels.ANNOTATION_REST, "")[:16],
+        leave=written.get(labels.ANNOTATION_LEAVE, "")[:128],
         suspended=bool(written.get(labels.ANNOTATION_SUSPENDED)),
         suspensions=count(written.get(labels.ANNOTATION_SUSPENSIONS, "")),
         placed_on=written.get(labels.ANNOTATION_PLACED_ON, "")[:253],

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from controllers.core import labels
@@ -29,7 +30,7 @@ from controllers.worlds.argo.reading.demands import ANY_NODE, Demands, demands_o
 from controllers.worlds.argo.reading.marks import Marks, read_marks
 from controllers.worlds.argo.reading.pod_ends import Leaving, failure_of, leaving_of
 from controllers.worlds.argo.reading.versions import Version, argo_version
-from mlflow_hooks.contract import ENV_RUN, ENV_RUN_CONTEXT
+from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_RUN, ENV_RUN_CONTEXT
 
 MAIN: Final = "main"
 """Name of the container that Argo runs a template's program in."""
@@ -42,6 +43,7 @@ _WORKER = re.compile(rf".*\((\d{{1,6}})\)\[0\]\.{labels.STEP_WORKER}\((\d{{1,2}}
 _DEFAULT_GRACE_S = 30
 _MOST_TOKEN = 128
 _MOST_SAID = 256
+_LEAVE_FIELD = f"metadata.annotations['{labels.ANNOTATION_LEAVE}']"
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
@@ -117,7 +119,8 @@ class PodRecord:
     ``definition`` is None where its author's labels and annotations are amiss: then the pod only takes room. ``ends``
     tells that it was made only to end the step of a trial that was stopped. ``node_id`` is how Argo's record of the
     workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``why_no_signal``
-    says why none is sent to its trainer, None where one may be. ``takes_run`` tells that its program is told a run in
+    says why none is sent to its trainer, None where one may be; ``sees_asks`` tells that its program can see the
+    annotation by which it is asked to leave. ``takes_run`` tells that its program is told a run in
     MLflow by the annotation for that, ``makes_runs`` that the runs that it makes itself are found. ``demands`` are its
     author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
     is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not.
@@ -151,6 +154,7 @@ class PodRecord:
     ends: bool = False
     node_id: str = ""
     why_no_signal: str | None = None
+    sees_asks: bool = False
     takes_run: bool = False
     makes_runs: bool = False
     demands: Demands = ANY_NODE
@@ -171,6 +175,11 @@ class PodRecord:
     def is_told_a_run(self, *, goes_on: bool) -> bool:
         """Return whether its program shall be told a run to log to: if it makes its own, only where it ``goes_on``."""
         return self.takes_run and (goes_on or not self.makes_runs)
+
+    @property
+    def attempt_name(self) -> str:
+        """What tells its attempt from all others, as its program knows it: the same for all workers of a gang."""
+        return self.token if self.gang else self.uid
 
     @property
     def over(self) -> bool:
@@ -249,6 +258,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         marks=read_marks(annotations, of_a_gang=worker is not None),
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
         why_no_signal=_why_no_signal(pod),
+        sees_asks=_sees_asks(pod, main),
         takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
         makes_runs=any(text(variable, "name") == ENV_RUN_CONTEXT for variable in mappings(main, "env")),
         runs_since=epoch(status, "state", "running", "startedAt"),
@@ -331,6 +341,18 @@ def _why_no_signal(pod: Json) -> str | None:
     if at(pod, "spec", "shareProcessNamespace") is True:
         return "shareProcessNamespace is set: its processes are those of all its containers"
     return None
+
+
+def _sees_asks(pod: Json, main: Mapping[str, Any]) -> bool:
+    """Return whether a volume shows the annotation that asks to leave in the file where the program looks for it."""
+    file = PurePosixPath(env_of(main).get(ENV_LEAVE_FILE, ""))
+    mounts = (m for m in mappings(main, "volumeMounts") if text(m, "mountPath") == str(file.parent))
+    name = next((text(mount, "name") for mount in mounts if not text(mount, "subPath")), "")
+    volume = next((v for v in mappings(pod, "spec", "volumes") if name and text(v, "name") == name), {})
+    return any(
+        text(item, "path") == file.name and text(item, "fieldRef", "fieldPath") == _LEAVE_FIELD
+        for item in mappings(volume, "downwardAPI", "items")
+    )
 
 
 def _main_state(status: Mapping[str, Any]) -> MainState:

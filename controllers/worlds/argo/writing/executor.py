@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from controllers.worlds.argo.calls.api import KubeApi
-from controllers.worlds.argo.calls.errors import ApiError, NotAllowedNowError, TooManyRequestsError
+from controllers.worlds.argo.calls.errors import ApiError, BudgetError, NotAllowedNowError, TooManyRequestsError
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from controllers.worlds.argo.deciding.commands import (
     Annotate,
     AskToLeave,
     Command,
+    Evict,
     Kill,
     Leave,
     LeaveRequest,
@@ -28,6 +29,8 @@ from controllers.worlds.argo.writing.writer import CommandWriter
 _LOG = logging.getLogger(__name__)
 _SHOWS_WITHIN_S: Final = 5.0
 _AGAIN_AFTER_S: Final = 1.0
+_AFTER_BUDGET_S: Final = 10.0
+"""What a PodDisruptionBudget forbids depends on other pods, which take their time."""
 
 
 class Executor:
@@ -101,8 +104,9 @@ class Executor:
 
     def _remember(self, command: Command, failure: ApiError | None) -> None:
         # Other commands change the pod, so its next record brings news of them; a signal changes nothing yet.
-        signals = isinstance(command, AskToLeave | Kill)
-        until = time.monotonic() + (_AGAIN_AFTER_S if failure or signals else _SHOWS_WITHIN_S)
+        signals = isinstance(command, AskToLeave | Kill)  # nor does an annotation that was there already
+        again_s = _AFTER_BUDGET_S if isinstance(failure, BudgetError) else _AGAIN_AFTER_S
+        until = time.monotonic() + (again_s if failure or signals else _SHOWS_WITHIN_S)
         match command:
             case SetShare() | Leave():
                 pass
@@ -123,6 +127,8 @@ def _told_of(failure: ApiError, command: Command) -> Told | None:
     match command:
         case Leave():
             told = Told("MoveFailed", f"it could not be marked: {failure}", warning=True)
+        case Evict() if isinstance(failure, BudgetError):
+            told = Told("NotRemoved", f"a PodDisruptionBudget keeps it: {failure}", warning=True)
         case SetShare(cpu=cpu):
             answer = answer_to(failure)
             why = str(failure) if answer is None else answer.line
@@ -143,7 +149,7 @@ def _kind(command: Command) -> Literal["writes", "shares", "signals"]:
     match command:
         case SetShare():
             return "shares"
-        case AskToLeave() | Kill() | Leave(asks=True):
+        case Kill() | AskToLeave(signals=True) | Leave(signals=True, asks=True):
             return "signals"
         case _:
             return "writes"

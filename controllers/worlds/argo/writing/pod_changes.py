@@ -1,4 +1,4 @@
-"""The changes made to pods: patches, deletion, and signals to the trainer. Each is for one very pod.
+"""The changes made to pods: patches, evictions, and signals to the trainer. Each is for one very pod.
 
 SIGTERM and SIGKILL reach a trainer by exec. Argo's own ``argoexec`` is in every main container: sent to process 1,
 SIGTERM is handed on to the trainer's whole process group. SIGKILL cannot go that way, because the kernel keeps it from
@@ -96,22 +96,32 @@ def set_request(api: KubeApi, pod: PodRecord, cpu: float) -> None:
     api.patch(PODS.path(pod.namespace, pod.name, "resize"), body, STRATEGIC)
 
 
-def remove(api: KubeApi, pod: PodRecord) -> None:
-    """Delete ``pod`` without waiting for its kubelet.
+def evict(api: KubeApi, pod: PodRecord, *, waits: bool) -> None:
+    """Evict ``pod``: with its own grace period if somebody ``waits`` for its program, else without its kubelet.
+
+    The API server asks no budget about a pod that is pending or on its way out, as those of lost nodes are.
 
     Raises:
-        ApiError: of the kind that fits.
+        BudgetError: a PodDisruptionBudget forbids it for now.
+        ApiError: of another kind.
     """
-    api.delete(PODS.path(pod.namespace, pod.name), pod.uid, grace_s=0)
+    options: Json = {"preconditions": {"uid": pod.uid}, **({} if waits else {"gracePeriodSeconds": 0})}
+    metadata = {"name": pod.name, "namespace": pod.namespace}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
+    api.create(PODS.path(pod.namespace, pod.name, "eviction"), body)
 
 
-def ask_to_leave(api: KubeApi, pod: PodRecord) -> None:
-    """Send SIGTERM to the trainer in ``pod``, so that it saves a checkpoint and exits.
+def ask_to_leave(api: KubeApi, pod: PodRecord, *, signals: bool) -> None:
+    """Ask the trainer in ``pod`` to save a checkpoint and exit: by SIGTERM, or by an annotation that names its attempt.
 
     Raises:
-        UnavailableError: it is not known whether the signal got there.
+        UnavailableError: it is not known whether the request got there.
+        ApiError: of another kind.
     """
-    execute(api, pod, _TERMINATE)
+    if signals:
+        execute(api, pod, _TERMINATE)
+    else:
+        annotate(api, pod, {labels.ANNOTATION_LEAVE: pod.attempt_name})
 
 
 def kill(api: KubeApi, pod: PodRecord) -> None:

@@ -50,13 +50,13 @@ class CommandWriter:
                 self._annotate(command)
             case commands.Leave():
                 self._leave(command)
-            case commands.AskToLeave():
-                self._ask_to_leave(attempt)
+            case commands.AskToLeave(signals=signals):
+                self._ask_to_leave(attempt, signals=signals)
             case commands.Kill():
                 self._note_asked(attempt, lambda asked: replace(asked, kills=asked.kills + 1))
                 pod_changes.of_each(attempt.running, self._kill)
-            case commands.Delete():
-                self._delete(command)
+            case commands.Evict():
+                self._evict(command)
             case commands.OpenGates():
                 self._open_gates(command, state)
             case commands.SetShare(cpu=cpu):
@@ -87,9 +87,9 @@ class CommandWriter:
         if command.asks:
             # A request that did not get there is a command to be tried again, no failure.
             with suppress(ApiError):
-                self._ask_to_leave(command.attempt)
+                self._ask_to_leave(command.attempt, signals=command.signals)
 
-    def _ask_to_leave(self, attempt: Attempt) -> None:
+    def _ask_to_leave(self, attempt: Attempt, *, signals: bool) -> None:
         self.asked.setdefault(attempt.uid, commands.LeaveRequest())
         now = self._epoch()
 
@@ -97,9 +97,9 @@ class CommandWriter:
             pod_changes.check_same_pod(self._api, pod)
             # Before, an API server that does not answer would count as a pod that cannot be reached.
             self._note_asked(attempt, lambda asked: asked.tried(now))
-            pod_changes.ask_to_leave(self._api, pod)
+            pod_changes.ask_to_leave(self._api, pod, signals=signals)
 
-        if any(pod.phase == "Failed" for pod in attempt.workers):
+        if not signals or any(pod.phase == "Failed" for pod in attempt.workers):
             pod_changes.of_each(attempt.running, ask)
         else:
             # The workers of a gang tell each other, and leave after the same step: one that can be reached is enough.
@@ -116,11 +116,11 @@ class CommandWriter:
         pod_changes.check_same_pod(self._api, pod)
         pod_changes.kill(self._api, pod)
 
-    def _delete(self, command: commands.Delete) -> None:
+    def _evict(self, command: commands.Evict) -> None:
         for attempt in command.unmarked:
             with suppress(NotFoundError):
                 pod_changes.annotate(self._api, attempt.lead, {**NO_MOVE, labels.ANNOTATION_PLACE: None})
-        pod_changes.of_each(command.pods, lambda pod: pod_changes.remove(self._api, pod))
+        pod_changes.of_each(command.pods, lambda pod: pod_changes.evict(self._api, pod, waits=command.waits))
 
     def _open_gates(self, command: commands.OpenGates, state: TrialState) -> None:
         """Open all gates that are still there: where some of them are open, a controller was killed in between."""

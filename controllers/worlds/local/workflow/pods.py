@@ -28,6 +28,7 @@ from mlflow_hooks.contract import (
     ENV_ATTEMPT,
     ENV_CPUS,
     ENV_FLUSH,
+    ENV_LEAVE_FILE,
     ENV_NODE,
     ENV_PARENT_RUN_ID,
     ENV_POD_IP,
@@ -184,6 +185,8 @@ def _env(findings: Findings, main: Mapping[str, Any], path: str) -> dict[str, An
         entry, entry_path = findings.mapping(item, f"{path}.env[{index}]"), f"{path}.env[{index}]"
         check_fields(findings, "env", entry, entry_path)
         name = findings.text(entry.get("name"), f"{entry_path}.name")
+        if name == ENV_LEAVE_FILE:
+            continue  # here a trial is asked by a signal, and no kubelet would renew the file
         if entry.get("valueFrom"):
             if (note := _annotation(entry["valueFrom"])) is not None:
                 env_from[name] = note

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.steps import Mount
-from mlflow_hooks.contract import ENV_STATE_ROOT
+from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_STATE_ROOT
 
 _CLAIMS: Final = ("persistentVolumeClaim", "ephemeral")
 _WHY: Final = "what it holds is on a cluster; here only emptyDir, claims, and a hostPath that there is have a stand-in"
@@ -15,7 +15,7 @@ _WHY: Final = "what it holds is on a cluster; here only emptyDir, claims, and a 
 def read_mounts(
     findings: Findings, main: Mapping[str, Any], path: str, node: Mapping[str, Any], spec: Mapping[str, Any]
 ) -> tuple[Mount, ...]:
-    """Return what stands in for the mounts of the container ``main``, but for that of the trials' state.
+    """Return what stands in for the mounts of the container ``main``, but for those that only a pod's trial needs.
 
     A path that there is on this machine needs none: it is used as it is.
 
@@ -27,18 +27,18 @@ def read_mounts(
         spec: the workflow's spec.
     """
     volumes = dict(_volumes(findings, spec, "spec")) | dict(_volumes(findings, node, path.rpartition(".")[0]))
-    roots = [
+    of_pods = [
         str(item.get("value", ""))
         for item in findings.sequence(main.get("env"), f"{path}.env")
-        if isinstance(item, Mapping) and item.get("name") == ENV_STATE_ROOT
+        if isinstance(item, Mapping) and item.get("name") in {ENV_STATE_ROOT, ENV_LEAVE_FILE}
     ]
     mounts: list[Mount] = []
     for index, item in enumerate(findings.sequence(main.get("volumeMounts"), f"{path}.volumeMounts")):
         where = f"{path}.volumeMounts[{index}]"
         mount = findings.mapping(item, where)
         target = str(mount.get("mountPath", ""))
-        is_state = any(PurePosixPath(root).is_relative_to(target) for root in roots if root and target)
-        if is_state or not target or Path(target).is_dir():
+        is_ours = any(PurePosixPath(path).is_relative_to(target) for path in of_pods if path and target)
+        if is_ours or not target or Path(target).is_dir():
             continue
         read = _mount(findings, mount, where, target, volumes)
         mounts += [] if read is None else [read]

@@ -10,6 +10,7 @@ import pytest
 from controllers.core.model import Trial, TrialId
 from controllers.worlds.argo.calls.api import KubeApi
 from controllers.worlds.argo.calls.errors import UnavailableError
+from controllers.worlds.argo.calls.grants import LeaveBy
 from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.argo.meaning.view import ClusterView
 from controllers.worlds.argo.reading.pods import PodRecord
@@ -78,14 +79,22 @@ class Bench:
     def put(self, collection: str, item: Json) -> Json:
         return self.fake.store.put(collection, item)
 
-    def begin(self, timeouts: Timeouts | None = None, run_of: RunOf = lambda *_, **__: "") -> ArgoWorld:
+    def begin(
+        self,
+        timeouts: Timeouts | None = None,
+        run_of: RunOf = lambda *_, **__: "",
+        *,
+        leave_by: LeaveBy = "auto",
+        hooked: Callable[[TrialId], bool] = lambda _: True,
+    ) -> ArgoWorld:
         """Start a world, as a controller that knows nothing does."""
         api = self.fake.client()
         self._stack.callback(api.close)
-        self.view = self._stack.enter_context(ClusterView(api, [NAMESPACE], TIMING))
+        self.view = self._stack.enter_context(ClusterView(api, [NAMESPACE], TIMING, leave_by=leave_by))
         assert self.view.wait_synced(10)
         (campaign,) = self.view.campaigns("default")
-        self.world = ArgoWorld(self.view, campaign, events=self.told, timeouts=timeouts or Timeouts(), run_of=run_of)
+        waits = timeouts or Timeouts()
+        self.world = ArgoWorld(self.view, campaign, events=self.told, timeouts=waits, run_of=run_of, hooked=hooked)
         return self.world
 
     def until(self, condition: Callable[[], object]) -> None:

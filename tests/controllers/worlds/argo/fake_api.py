@@ -74,7 +74,8 @@ class Store:
 class FakeApi:
     """The server. ``fault`` may answer a call in its place with (status, message); ``calls`` holds all that came.
 
-    ``date`` is its clock, in Unix seconds.
+    ``date`` is its clock, in Unix seconds. ``denied`` are the subresources of pods that the account may not use, and
+    ``reviewed`` the namespaces that it asked about. ``budget`` is why no pod that runs may be evicted, if there is one.
     """
 
     def __init__(self) -> None:
@@ -82,6 +83,10 @@ class FakeApi:
         self.calls: list[Call] = []
         self.date: Callable[[], float] = time.time
         self.fault: Callable[[Call], tuple[int, str] | None] = lambda _call: None
+        self.denied: set[str] = set()
+        self.reviewed: list[str | None] = []
+        self.no_reviews: tuple[int, str] | None = None
+        self.budget = ""
         self.cut_watches = threading.Event()
         self.closing = threading.Event()
         self._start(0)
@@ -149,22 +154,43 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
 
         def _serve(self, method: str) -> None:
             length = int(self.headers.get("content-length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
+            body: Any = json.loads(self.rfile.read(length)) if length else None
             url = urlsplit(self.path)
+            if url.path.endswith("/selfsubjectaccessreviews"):
+                self._review(body["spec"]["resourceAttributes"])
+                return
             query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
             call = Call(method, url.path + ("?watch" if "watch" in query else ""), body)
             api.calls.append(call)
             fault = api.fault(call)
             if fault is not None:
                 self._answer(fault[0], {"kind": "Status", "message": fault[1]})
+            elif api.budget and url.path.endswith("/eviction") and self._runs(url.path):
+                cause = {"reason": "DisruptionBudget", "message": api.budget}
+                self._answer(429, {"kind": "Status", "message": "it would violate", "details": {"causes": [cause]}})
             elif "watch" in query:
                 self._watch(url.path, query)
             else:
                 self._answer(*answered(api.store, method, url.path, query, body))
 
+        def _runs(self, path: str) -> bool:
+            """Return whether budgets count for a pod: Kubernetes asks none about one that is pending or deleted."""
+            _, namespace, name, _ = parts_of(path)
+            pod = api.store.objects["pods"].get(f"{namespace}/{name}")
+            return pod is not None and pod["status"]["phase"] == "Running" and not _is_deleted(pod)
+
+        def _review(self, asked: Json) -> None:
+            if api.no_reviews is not None:
+                self._answer(api.no_reviews[0], {"kind": "Status", "message": api.no_reviews[1]})
+                return
+            api.reviewed.append(asked.get("namespace"))
+            self._answer(201, {"status": {"allowed": asked["subresource"] not in api.denied}})
+
         def _answer(self, status: int, answer: Json) -> None:
             content = json.dumps(answer).encode()
             self.send_response(status)
+            if api.budget and status == 429:
+                self.send_header("retry-after", "10")
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(content)))
             self.end_headers()
@@ -186,6 +212,10 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
             self.close_connection = True
 
     return Handler
+
+
+def _is_deleted(pod: Json) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
 
 
 def _events(api: FakeApi, path: str, query: Mapping[str, str]) -> Iterator[Json]:
@@ -246,12 +276,14 @@ def parts_of(path: str) -> tuple[str, str | None, str | None, str | None]:
 
 
 def answered(store: Store, method: str, path: str, query: Mapping[str, str], body: Any) -> tuple[int, Json]:  # noqa: ANN401
-    collection, namespace, name, _ = parts_of(path)
+    collection, namespace, name, subresource = parts_of(path)
     key = f"{namespace or ''}/{name or (body or {}).get('metadata', {}).get('name')}"
     there = store.objects[collection].get(key)
     if method == "GET" and name is None:
         return _listed(store, collection, namespace, query)
-    if method == "POST":
+    if subresource == "eviction" and there is not None:
+        return _changed(store, "DELETE", collection, key, there, body["deleteOptions"])
+    if method == "POST" and subresource is None:
         if there is not None:
             return 409, {"message": f"{key} already exists"}
         body["metadata"]["namespace"] = namespace or ""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controllers.core import labels
+from mlflow_hooks.contract import ENV_LEAVE_FILE
 
 Json = dict[str, Any]
 NAMESPACE = "sweeps"
@@ -95,8 +96,19 @@ def pod(name: str = "a", attempt: int = 0, **changes: Any) -> Json:  # noqa: ANN
         made["metadata"]["deletionTimestamp"] = stamp(changes["deleted"])
     if "uid" in changes:
         made["metadata"]["uid"] = changes["uid"]
+    if changes.get("sees_asks"):
+        show_asks(made)
     made["status"]["conditions"] = list(changes.get("conditions", []))
     return made
+
+
+def show_asks(made: Json) -> None:
+    """Let the program of a pod see the annotation by which it is asked to leave, as the manifests of sweeps do."""
+    field = {"fieldPath": f"metadata.annotations['{labels.ANNOTATION_LEAVE}']"}
+    made["spec"]["volumes"] = [{"name": "asks", "downwardAPI": {"items": [{"path": "leave", "fieldRef": field}]}}]
+    main = next(one for one in made["spec"]["containers"] if one["name"] == "main")
+    main["env"].append({"name": ENV_LEAVE_FILE, "value": "/asks/leave"})
+    main["volumeMounts"] = [{"name": "asks", "mountPath": "/asks", "readOnly": True}]
 
 
 def over(exit_code: int, name: str = "a", attempt: int = 0, **changes: Any) -> Json:  # noqa: ANN401

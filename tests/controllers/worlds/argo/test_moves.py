@@ -290,7 +290,7 @@ def test_pods_that_wait_for_room_of_their_own_accord_are_left_alone(bench: Bench
     bench.put("pods", pod(conditions=unschedulable(BEGAN)))
     bench.begin()
     bench.settle()
-    assert bench.fake.of("DELETE", "") == []
+    assert bench.fake.of("POST", "/eviction") == []
 
 
 def test_a_pod_on_a_lost_node_is_removed_only_after_the_bound(bench: Bench) -> None:

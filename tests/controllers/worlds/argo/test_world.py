@@ -202,7 +202,7 @@ def test_where_other_namespaces_may_not_be_seen_the_own_one_is_counted(
     bench.fake.fault = lambda call: (403, "no") if call.path.startswith("/api/v1/pods") else None
     bench.begin()
     assert {n.name: n.cpu for n in bench.world.nodes()} == {"n1": 0.75, "n2": 1.0}
-    told = [(record.levelname, record.message) for record in caplog.records if "namespace" in record.message]
+    told = [(record.levelname, record.message) for record in caplog.records if "namespaces" in record.message]
     assert told == [
         (
             "INFO",

@@ -9,17 +9,22 @@ from controllers.core.errors import SpeconError
 from controllers.worlds.argo.calls.api import NODES, PODS, KubeApi, _list_metadata
 from controllers.worlds.argo.calls.errors import (
     ApiError,
+    BudgetError,
     ConflictError,
     ForbiddenError,
     GoneError,
+    NotAllowedNowError,
     NotFoundError,
     RejectedError,
     TooLargeError,
     TooManyRequestsError,
     UnavailableError,
 )
+from controllers.worlds.argo.calls.grants import REVIEWS
+from controllers.worlds.argo.reading.pods import project_pod
+from controllers.worlds.argo.writing import pod_changes
 from tests.controllers.worlds.argo.fake_api import FakeApi
-from tests.controllers.worlds.argo.objects import node
+from tests.controllers.worlds.argo.objects import node, pod
 
 
 @pytest.mark.parametrize(
@@ -52,12 +57,36 @@ def test_a_name_can_not_leave_its_collection() -> None:
     assert PODS.path("ns", "../../secrets/x") == "/api/v1/namespaces/ns/pods/..%2F..%2Fsecrets%2Fx"
 
 
-def test_a_delete_is_for_the_very_object_only(fake: FakeApi) -> None:
-    uid = fake.store.put("nodes", node("n1"))["metadata"]["uid"]
-    with pytest.raises(ConflictError):
-        fake.client().delete(NODES.path(None, "n1"), "another")
-    fake.client().delete(NODES.path(None, "n1"), uid)
-    assert fake.store.objects["nodes"] == {}
+def test_an_eviction_is_of_the_very_pod_only(fake: FakeApi) -> None:
+    fake.store.put("pods", pod(uid="this"))
+    for uid in ("another", "this"):
+        record = project_pod(pod(uid=uid))
+        assert record is not None
+        if uid == "another":
+            with pytest.raises(ConflictError):
+                pod_changes.evict(fake.client(), record, waits=False)
+        else:
+            pod_changes.evict(fake.client(), record, waits=False)
+    assert fake.store.objects["pods"] == {}
+
+
+def test_a_budget_that_forbids_an_eviction_is_told_and_keeps_no_other_call_waiting(fake: FakeApi) -> None:
+    fake.store.put("pods", pod(on="n1", uid="this"))
+    fake.budget = "The disruption budget b needs 2 healthy pods and has 2 currently"
+    record, api = project_pod(pod(on="n1", uid="this")), fake.client()
+    assert record is not None
+    with pytest.raises(BudgetError, match="disruption budget b needs 2 healthy pods"):
+        pod_changes.evict(api, record, waits=False)
+    pod_changes.annotate(api, record, {"a": "b"})
+
+
+def test_a_question_may_be_asked_where_nothing_may_be_changed(fake: FakeApi) -> None:
+    api = fake.client()
+    api.may_write = lambda: False
+    asked = {"spec": {"resourceAttributes": {"subresource": "exec"}}}
+    assert api.ask(REVIEWS.path(), asked)["status"] == {"allowed": True}
+    with pytest.raises(NotAllowedNowError):
+        api.create(PODS.path("sweeps"), pod())
 
 
 def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:

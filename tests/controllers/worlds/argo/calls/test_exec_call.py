@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -158,7 +159,7 @@ def test_no_signal_is_sent_where_it_would_reach_processes_of_others(door: Door, 
     made["spec"][field] = True
     record = project_pod(made)
     assert record is not None
-    for signal in (ask_to_leave, kill):
+    for signal in (partial(ask_to_leave, signals=True), kill):
         with pytest.raises(RejectedError, match=f"sweeps/sweep-x-a-0: {field} is set"):
             signal(door.api(), record)
     assert door.asked == []
