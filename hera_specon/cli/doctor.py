@@ -36,7 +36,7 @@ _MOST_S: Final = 3600
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON, for scripts.")
 @click.pass_context
-def doctor(ctx: click.Context, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
+def doctor(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
     """Check a cluster with your own kubeconfig: versions, permissions, quotas, the controller, Argo.
 
     FILE is a sweep, as for `specon submit`. Its image, volume or bucket, MLflow and service account are

@@ -96,9 +96,7 @@ def _check_allowed(facts: ControllerFacts, told: str) -> Finding:
 
 
 def _ways(allowed: Allowed) -> str:
-    ways = {
-        "asks trials to leave by exec": allowed.get(_ASK),
-        "frees those of lost nodes": any(allowed.get(one) for one in _FREE),
-    }
-    told = [f"{'' if may else 'not '}{way}" for way, may in ways.items() if may is not None]
-    return f"; it {', '.join(told)}" if told else ""
+    """Return how it moves trials and frees lost ones; None of both is needed."""
+    asks, frees = allowed.get(_ASK), any(allowed.get(one) for one in _FREE)
+    told = ["asking them to leave by exec" if asks else "without exec", "" if frees else "without deleting pods"]
+    return f", {' and '.join(filter(None, told))}"

@@ -114,8 +114,8 @@ def try_store(address: str) -> dict[str, Any]:
 
     store, key = open_store(address), ".specon-probe/doctor-" + uuid.uuid4().hex
     conditional = store.conditional
-    store.put(key, b"specon")
-    whole = store.get(key) == b"specon"
+    store.write(key, b"specon", None)
+    whole = (store.read(key) or (b"",))[0] == b"specon"
     next(iter(store.list(".specon-probe/")), None)
     store.remove([key])
     return {"conditional": conditional, "whole": whole}

@@ -20,7 +20,7 @@ _KEPT_S: Final = 60
 _WITHIN_S: Final = 30
 _HOLD_S: Final = 20
 _REPORT: Final = "/dev/termination-log"
-_SWEEPS: Final = (
+_SWEEPS: Final[tuple[str, ...]] = (
     "volumes",
     "nodeSelector",
     "tolerations",
@@ -34,7 +34,7 @@ _SWEEPS: Final = (
     "schedulerName",
 )
 """Fields of a trial's template that decide where its pod runs, and with what."""
-_WORKFLOWS: Final = (
+_WORKFLOWS: Final[tuple[str, ...]] = (
     "arguments",
     "volumes",
     "volumeClaimTemplates",
@@ -55,7 +55,14 @@ _WORKFLOWS: Final = (
     "podPriorityClassName",
     "schedulerName",
 )
-_CONTAINERS: Final = ("image", "imagePullPolicy", "envFrom", "volumeMounts", "securityContext", "workingDir")
+_CONTAINERS: Final[tuple[str, ...]] = (
+    "image",
+    "imagePullPolicy",
+    "envFrom",
+    "volumeMounts",
+    "securityContext",
+    "workingDir",
+)
 _OF_WORKFLOW: Final = re.compile(r"\{\{\s*(?:workflow\.parameters\.[\w-]+|workflow\.(?:name|uid|namespace))\s*\}\}")
 _OWN: Final = frozenset({contract.ENV_STATE_ROOT, contract.ENV_STATE_STORE})
 

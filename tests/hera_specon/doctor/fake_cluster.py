@@ -1,5 +1,6 @@
 """An API server with Argo and one kubelet behind it, which really runs the program of a try-out, on this machine."""
 
+import copy
 import json
 import os
 import subprocess
@@ -65,7 +66,7 @@ def healthy() -> dict[str, Json]:
         "/api/v1/namespaces/lab": {"metadata": {"name": "lab"}, "status": {"phase": "Active"}},
         "/api/v1/nodes": listed(node()),
         "/apis/argoproj.io/v1alpha1": {"resources": argos},
-        DEPLOYMENTS: listed(ARGO, CONTROLLER),
+        DEPLOYMENTS: listed(*copy.deepcopy((ARGO, CONTROLLER))),
         SETTINGS: {"data": {"SPECON_CONTROLLER_NAMESPACE": "lab,other", "SPECON_CONTROLLER_POLICY": "ahead"}},
         "/api/v1/namespaces/lab/serviceaccounts/default": {"metadata": {"name": "default"}},
         "/api/v1/namespaces/lab/resourcequotas": listed(),
