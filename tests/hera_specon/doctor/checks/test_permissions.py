@@ -52,9 +52,11 @@ def test_who_may_everything_is_told_so() -> None:
             {"executor": {EXECUTOR[1]: False}},
             "service account",
             "fault",
-            "kubectl create role specon-sweep-executor -n lab --verb=create,patch "
-            "--resource=workflowtaskresults.argoproj.io && kubectl create rolebinding specon-sweep-executor -n lab "
-            "--role=specon-sweep-executor --serviceaccount=lab:trains",
+            (
+                "kubectl create role specon-sweep-executor -n lab --verb=create,patch "
+                "--resource=workflowtaskresults.argoproj.io && kubectl create rolebinding specon-sweep-executor -n lab "
+                "--role=specon-sweep-executor --serviceaccount=lab:trains"
+            ),
         ),
         (
             {"executor": {EXECUTOR[0]: None}},

@@ -53,7 +53,6 @@ def judged(**facts: Any) -> dict[str, Finding]:  # noqa: ANN401 - as ServerFacts
         ({"core": FORBIDDEN}, "resize in place", "cannot tell", "may not"),
         ({"nodes": FORBIDDEN}, "nodes", "cannot tell", "may not"),
         ({"nodes": []}, "nodes", "warning", "none at present"),
-        ({"nodes": [node("v1.32.1"), node("v1.36.2")]}, "nodes", "ok", "1, with"),
         ({"nodes": [node("v1.32.1")]}, "nodes", "warning", "n1"),
         ({"nodes": [node("v1.37.0")]}, "nodes", "warning", "newer than the API server"),
         ({"nodes": [node("")]}, "nodes", "ok", "1, with"),
