@@ -109,22 +109,28 @@ class ControllerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitFacts:
-    """What bounds pods of the namespace."""
+    """What bounds pods of the namespace ``name``."""
 
+    name: str
     quotas: Listing
     ranges: Listing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFacts:
-    """Kueue's API groups and the queues of the namespace; MISSING where there is no Kueue."""
+    """Kueue's queues of the namespace ``name``; MISSING where there is no Kueue."""
 
+    name: str
     queues: Listing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeFacts:
-    """For each claim of a sweep, why it cannot be used, empty where it can, and what to know of it."""
+    """For each claim of a sweep in the namespace ``name``: why it cannot be used, empty where it can, and what to know.
 
+    ``too_large`` tells of trials that no node holds.
+    """
+
+    name: str
     claims: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
     too_large: Sequence[str] = ()

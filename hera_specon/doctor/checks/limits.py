@@ -24,20 +24,20 @@ def check_limits(facts: LimitFacts, needs: SweepNeeds | None) -> Iterator[Findin
     """Yield what quotas leave for a sweep, and what a LimitRange does to its pods and their resizes."""
     if isinstance(facts.quotas, Unread):
         advice = "A quota that is used up lets trials wait; ask an administrator what is left."
-        yield unknown("quota", facts.quotas.told, advice, "kubectl describe resourcequota")
+        yield unknown("quota", facts.quotas.told, advice, f"kubectl describe resourcequota -n {facts.name}")
     elif not facts.quotas:
         yield ok("quota", "the namespace has none")
     else:
         for quota in facts.quotas:
-            yield _check_quota(quota, needs, _defaults(facts))
+            yield _check_quota(quota, needs, facts)
     if isinstance(facts.ranges, Unread):
         advice = "A LimitRange may refuse a resize; ask an administrator."
-        yield unknown("limit range", facts.ranges.told, advice, "kubectl describe limitrange")
+        yield unknown("limit range", facts.ranges.told, advice, f"kubectl describe limitrange -n {facts.name}")
     elif not any(bounds_of(one) for one in facts.ranges):
         yield ok("limit range", "the namespace has none for containers and pods")
     else:
         for limit_range in facts.ranges:
-            yield _check_range(limit_range, needs)
+            yield _check_range(limit_range, needs, facts.name)
 
 
 def bounds_of(limit_range: Json) -> list[Mapping[str, Any]]:
@@ -60,9 +60,9 @@ def _defaults(facts: LimitFacts) -> set[str]:
     }
 
 
-def _check_quota(quota: Json, needs: SweepNeeds | None, defaults: set[str]) -> Finding:
+def _check_quota(quota: Json, needs: SweepNeeds | None, facts: LimitFacts) -> Finding:
     name = text(quota, "metadata", "name", most=253)
-    subject, show = f"quota {name}", f"kubectl describe resourcequota {name}"
+    subject, show = f"quota {name}", f"kubectl describe resourcequota {name} -n {facts.name}"
     if at(quota, "spec", "scopes") or at(quota, "spec", "scopeSelector"):
         advice = "It counts only pods of some kind, by its scopes; see whether trials are among them."
         return unknown(subject, "it has scopes", advice, show)
@@ -70,7 +70,7 @@ def _check_quota(quota: Json, needs: SweepNeeds | None, defaults: set[str]) -> F
     told = ", ".join(f"{_shown(what, amount)} {what} left" for what, amount in sorted(left.items()))
     if needs is None:
         return ok(subject, told or "it bounds nothing that pods take")
-    unsaid = [what for each in needs.each for what in _unsaid(each, left, defaults)]
+    unsaid = [what for each in needs.each for what in _unsaid(each, left, _defaults(facts))]
     if unsaid:
         advice = "It refuses such pods: name it in Sweep(resources=Resources(...)), and in Argo's executor settings."
         return fault(
@@ -123,9 +123,9 @@ def _unsaid(each: PodNeeds, left: Mapping[str, float], defaults: set[str]) -> It
             yield what
 
 
-def _check_range(limit_range: Json, needs: SweepNeeds | None) -> Finding:
+def _check_range(limit_range: Json, needs: SweepNeeds | None, namespace: str) -> Finding:
     name = text(limit_range, "metadata", "name", most=253)
-    subject, show = f"limit range {name}", f"kubectl describe limitrange {name}"
+    subject, show = f"limit range {name}", f"kubectl describe limitrange {name} -n {namespace}"
     bounds = bounds_of(limit_range)
     most = min((cpu for one in bounds if (cpu := quantity(one, "max", "cpu"))), default=math.inf)
     given = min((cpu for one in bounds if (cpu := quantity(one, "default", "cpu"))), default=math.inf)

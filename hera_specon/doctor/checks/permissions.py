@@ -1,10 +1,10 @@
 """What the user may do, and the service account of the sweep's pods."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from hera_specon.doctor.facts import Allowed, Permission, PermissionFacts, Unread, Why
+from hera_specon.doctor.facts import Permission, PermissionFacts, Unread, Why
 from hera_specon.doctor.findings import Finding, fault, ok, unknown, warning
 
 ARGO: Final = "argoproj.io"
@@ -49,9 +49,10 @@ def _check_command(command: _Command, facts: PermissionFacts) -> Finding:
     lacking = [need for need in command.needs if facts.user.get(need) is False]
     if lacking:
         judge = fault if command is _SUBMIT else warning
+        short = "-".join(command.name.partition(",")[0].split())
         advice = f"Ask an administrator of {facts.name} for a role with that, bound to you."
         roles = " && ".join(
-            _role(f"specon-{_plain(resource)}", resource, verbs, facts.name)
+            _role(f"{short}-{_plain(resource)}", resource, verbs, facts.name)
             for resource, verbs in _by_resource(lacking)
         )
         return judge(subject, f"you may not {_words(lacking)}", advice, roles)
@@ -90,11 +91,6 @@ def executor_fault(namespace: str, account: str, found: str) -> Finding:
     return fault("service account", found, advice, f"{role} && {binding}")
 
 
-def missing_of(allowed: Allowed, needs: Iterable[Permission]) -> list[Permission]:
-    """Return those of ``needs`` that are not known to be allowed."""
-    return [need for need in needs if not allowed.get(need)]
-
-
 def _by_resource(needs: Iterable[Permission]) -> Iterable[tuple[str, list[str]]]:
     found: dict[str, list[str]] = {}
     for need in needs:
@@ -112,8 +108,3 @@ def _plain(resource: str) -> str:
 
 def _role(name: str, resource: str, verbs: Iterable[str], namespace: str) -> str:
     return f"kubectl create role {name} -n {namespace} --verb={','.join(verbs)} --resource={resource}"
-
-
-def words_of(allowed: Mapping[Permission, bool | None]) -> str:
-    """Return what is allowed, in words."""
-    return _words(need for need, may in allowed.items() if may)

@@ -19,7 +19,7 @@ _GROUP: Final = (
 
 def check_queues(facts: QueueFacts, needs: SweepNeeds | None) -> Iterator[Finding]:
     """Yield what Kueue does to the sweep's pods."""
-    subject, show = "Kueue", "kubectl get localqueues.kueue.x-k8s.io"
+    subject, show = "Kueue", f"kubectl get localqueues.kueue.x-k8s.io -n {facts.name}"
     if needs is not None and needs.queue and needs.grouped:
         yield ok(subject, "each pod is a group, which survives a resize; the queue's quota does not follow it")
         return

@@ -33,8 +33,9 @@ def check_tryout(came_to: TryOut, *, mlflow: bool) -> Iterator[Finding]:
     if came_to.gated:
         yield ok("gate", "a scheduling gate held the pod until it was opened")
     yield from _check_executor(came_to)
+    if came_to.report is not None or came_to.resized is Resized.DELETED:
+        yield _check_resize(came_to)
     if came_to.report is not None:
-        yield from _check_resize(came_to)
         yield from _check_report(came_to.report, mlflow=mlflow)
     if came_to.left:
         advice = "Remove it by hand; Argo removes it too, some minutes after its end."
@@ -51,6 +52,9 @@ def _check_run(came_to: TryOut) -> Finding:
     subject, show = "try-out", f"kubectl get events -n {came_to.namespace}"
     if came_to.report is not None:
         return ok(subject, f"a pod ran in {seconds(came_to.seconds)}, by Argo")
+    if came_to.resized is Resized.DELETED:
+        advice = "Mend that first; what the pod would have told is not known."
+        return unknown(subject, "the pod was deleted once it was resized", advice, show)
     if came_to.last_words or (came_to.pod and not came_to.waits and came_to.phase in {"Failed", "Error"}):
         what = came_to.last_words or came_to.message or "the pod's program told nothing"
         advice = "The image needs python3 for this check; trials need only what they run. See why it did not start."
@@ -80,29 +84,28 @@ def _check_executor(came_to: TryOut) -> Iterator[Finding]:
         yield executor_fault(came_to.namespace, came_to.account, f"Argo did not learn how the pod ended: {found}")
 
 
-def _check_resize(came_to: TryOut) -> Iterator[Finding]:
+def _check_resize(came_to: TryOut) -> Finding:
     subject = "resize tried"
     words = f": {came_to.resize_words[:_MOST]}" if came_to.resize_words else ""
     show = f"kubectl auth can-i patch pods/resize -n {came_to.namespace}"
     if came_to.resized is Resized.DONE:
         shares = at(came_to.report, "share")
         seen = isinstance(shares, list) and len(shares) == 2 and shares[0] != shares[1]  # noqa: PLR2004 - before and after
-        yield ok(subject, "the pod was resized in place" + (", and its share of the CPU changed" if seen else ""))
-    elif came_to.resized is Resized.DELETED:
+        return ok(subject, "the pod was resized in place" + (", and its share of the CPU changed" if seen else ""))
+    if came_to.resized is Resized.DELETED:
         advice = "Another controller removes pods that change, as Kueue does: choose a policy that resizes nothing."
-        yield warning(subject, "the pod was deleted once it was resized", advice, "kubectl get pods -A | grep kueue")
-    elif came_to.resized is Resized.REFUSED:
+        return warning(subject, "the pod was deleted once it was resized", advice, "kubectl get pods -A | grep kueue")
+    if came_to.resized is Resized.REFUSED:
         advice = "No share of a trial changes until it is allowed; the words say what stands against it."
-        yield warning(subject, f"the API server refused it{words}", advice, show)
-    elif came_to.resized is Resized.INFEASIBLE:
+        return warning(subject, f"the API server refused it{words}", advice, show)
+    if came_to.resized is Resized.INFEASIBLE:
         advice = "Its node cannot do that (a static CPU manager, or swap): ask the platform team for other nodes."
-        yield warning(subject, f"the node calls it infeasible{words}", advice, "kubectl get nodes -o wide")
-    elif came_to.resized is Resized.PENDING:
+        return warning(subject, f"the node calls it infeasible{words}", advice, "kubectl get nodes -o wide")
+    if came_to.resized is Resized.PENDING:
         advice = "Its node had no room in time: try again with a longer --timeout, or when the cluster is less full."
-        yield unknown(subject, f"it was asked for, and not done in time{words}", advice)
-    else:
-        advice = "You may not resize pods; the controller may, by its own role."
-        yield unknown(subject, "it was not tried", advice, show)
+        return unknown(subject, f"it was asked for, and not done in time{words}", advice)
+    advice = "You may not resize pods; the controller may, by its own role."
+    return unknown(subject, "it was not tried", advice, show)
 
 
 def _check_report(report: Mapping[str, Any], *, mlflow: bool) -> Iterator[Finding]:

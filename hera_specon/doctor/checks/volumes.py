@@ -9,7 +9,7 @@ from hera_specon.doctor.findings import Finding, fault, ok, warning
 def check_volumes(facts: VolumeFacts) -> Iterator[Finding]:
     """Yield whether the volumes of a sweep are there for every node, and its trials not too large."""
     for claim, (problem, warnings) in facts.claims.items():
-        subject, show = f"claim {claim}", f"kubectl describe persistentvolumeclaim {claim}"
+        subject, show = f"claim {claim}", f"kubectl describe persistentvolumeclaim {claim} -n {facts.name}"
         if problem:
             yield fault(subject, problem, "Create it with ReadWriteMany, or keep checkpoints in a bucket.", show)
         elif warnings:

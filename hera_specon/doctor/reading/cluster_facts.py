@@ -147,17 +147,17 @@ def _settings(access: Access, deployment: Mapping[str, Any], home: str) -> Mappi
 def read_limits(access: Access) -> LimitFacts:
     """Read what bounds pods of the namespace."""
     quotas, ranges = (look_at_all(access.api, kind.path(access.namespace)) for kind in (QUOTAS, RANGES))
-    return LimitFacts(quotas=quotas, ranges=ranges)
+    return LimitFacts(name=access.namespace, quotas=quotas, ranges=ranges)
 
 
 def read_queues(access: Access) -> QueueFacts:
     """Read the queues that Kueue has in the namespace."""
     group = look(access.api, KUEUE_GROUP)
     if isinstance(group, Unread):
-        return QueueFacts(queues=group)
+        return QueueFacts(name=access.namespace, queues=group)
     version = text(group, "preferredVersion", "version", most=63)
     queues = Resource(f"{KUEUE_GROUP.removeprefix('/')}/{version}", "localqueues")
-    return QueueFacts(queues=look_at_all(access.api, queues.path(access.namespace)))
+    return QueueFacts(name=access.namespace, queues=look_at_all(access.api, queues.path(access.namespace)))
 
 
 def read_volumes(access: Access, needs: SweepNeeds) -> VolumeFacts:
@@ -170,7 +170,7 @@ def read_volumes(access: Access, needs: SweepNeeds) -> VolumeFacts:
         ]
     except ApiError:
         too_large = []  # what stands against listing nodes is told of nodes
-    return VolumeFacts(claims=claims, too_large=too_large)
+    return VolumeFacts(name=access.namespace, claims=claims, too_large=too_large)
 
 
 def _claim(access: Access, claim: str) -> tuple[str, Sequence[str]]:

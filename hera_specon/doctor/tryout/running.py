@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from controllers.worlds.argo.calls.api import EVENTS, PODS, WORKFLOWS, Json, KubeApi
+from controllers.core.labels import GATE_PLACEMENT
+from controllers.worlds.argo.calls.api import EVENTS, PODS, STRATEGIC, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.errors import ApiError, ConflictError, NotFoundError
 from controllers.worlds.argo.calls.untrusted import at, epoch, mappings, quantity, text
-from controllers.worlds.argo.reading.pods import LABEL_WORKFLOW, MAIN, PodRecord, project_pod
-from controllers.worlds.argo.writing.pod_changes import open_gate, set_request
+from controllers.worlds.argo.reading.pods import LABEL_WORKFLOW, MAIN, whole_milli
 from hera_specon.cluster.access import Access
 from hera_specon.doctor.tryout.report import Resized, TryOut, read_report
 
@@ -132,21 +132,20 @@ class _Attempt:
             pod=before.pod or bool(pod),
             waits=_waits_for(pod) if pod else before.waits,
         )
-        record = project_pod(pod) if pod else None
-        gone = before.pod if record is None else record.deleted_at is not None
+        gone = text(pod, "metadata", "deletionTimestamp") if pod else before.pod
         if gone and before.resized in {Resized.PENDING, Resized.DONE} and before.report is None:
             came_to = replace(came_to, resized=Resized.DELETED)
-        if record is None:
+        if not pod:
             return came_to
-        if record.gated:
+        if any(text(gate, "name") == GATE_PLACEMENT for gate in mappings(pod, "spec", "schedulingGates")):
             self._say("its pod is held by the scheduling gate; opening it")
             try:
-                open_gate(self._api, record, None, {})
+                self._patch(pod, {"schedulingGates": [{"$patch": "delete", "name": GATE_PLACEMENT}]})
             except ApiError as error:
                 words = f"its scheduling gate could not be opened: {error}"
                 return replace(came_to, gated=False, waits=words[:_MOST_WORDS])
             return replace(came_to, gated=True, waits="")
-        came_to = self._resized(came_to, record, pod)
+        came_to = self._resized(came_to, pod)
         ended = _main_end(pod)
         if ended is not None:
             said = text(ended, "message")
@@ -154,7 +153,7 @@ class _Attempt:
             came_to = replace(came_to, waits="", report=report, last_words="" if report else said[-_MOST_WORDS:])
         return came_to
 
-    def _resized(self, came_to: TryOut, record: PodRecord, pod: Json) -> TryOut:
+    def _resized(self, came_to: TryOut, pod: Json) -> TryOut:
         if not self._order.resize or not _main_runs(pod):
             return came_to
         wanted = 2 * self._order.cpu
@@ -162,7 +161,8 @@ class _Attempt:
             self._asked_to_resize = True
             self._say("its pod runs; resizing it in place")
             try:
-                set_request(self._api, record, wanted)
+                requests = {"cpu": f"{whole_milli(wanted)}m"}
+                self._patch(pod, {"containers": [{"name": MAIN, "resources": {"requests": requests}}]}, "resize")
             except ApiError as error:
                 return replace(came_to, resized=Resized.REFUSED, resize_words=str(error)[:_MOST_WORDS])
             return replace(came_to, resized=Resized.PENDING)
@@ -177,6 +177,15 @@ class _Attempt:
                 )
         has = quantity(_main(pod, "containerStatuses"), "resources", "requests", "cpu")
         return replace(came_to, resized=Resized.DONE) if abs(has - wanted) < wanted / 10 else came_to
+
+    def _patch(self, pod: Json, spec: Json, subresource: str | None = None) -> None:
+        """Change this very pod.
+
+        Raises:
+            ApiError: it was refused.
+        """
+        path = PODS.path(self._namespace, text(pod, "metadata", "name"), subresource)
+        self._api.patch(path, {"metadata": {"uid": text(pod, "metadata", "uid")}, "spec": spec}, STRATEGIC)
 
     def _explained(self, came_to: TryOut) -> TryOut:
         """Return ``came_to`` with what Kubernetes says of a pod that never ran."""

@@ -87,7 +87,10 @@ def sweep_workflow(manifest: Manifest, *, name: str, cpu: float, gated: bool, ti
     own = {field: template[field] for field in _SWEEPS if field in template}
     own["metadata"] = {"labels": marks, "annotations": notes}
     whole = {field: spec[field] for field in _WORKFLOWS if field in spec}
-    return _workflow(name, whole, own, _probe(container, cpu, mlflow=True), gated=gated, timeout_s=timeout_s)
+    made = _workflow(name, whole, own, _probe(container, cpu, mlflow=True), gated=gated, timeout_s=timeout_s)
+    # Some controllers of Argo take only workflows with a label of their own.
+    made["metadata"]["labels"] |= _theirs((manifest.get("metadata") or {}).get("labels") or {})
+    return made
 
 
 def image_workflow(

@@ -340,6 +340,16 @@ def test_a_resize_that_is_refused_costs_no_trial(cluster: DoctoredCluster, sweep
     assert words in told["found"]
 
 
+def test_a_pod_that_another_controller_deletes_for_its_resize_is_told(cluster: DoctoredCluster, sweep: str) -> None:
+    cluster.deletes_resized = True
+    cluster.status = {"phase": "Error", "message": "pod deleted"}
+
+    told = found(sweep)["resize tried"]
+
+    assert told["verdict"] == "warning"
+    assert "deleted" in told["found"]
+
+
 def test_without_the_permission_to_open_gates_the_pod_has_none(cluster: DoctoredCluster, sweep: str) -> None:
     cluster.denied |= {"patch pods", "patch pods/resize"}
 

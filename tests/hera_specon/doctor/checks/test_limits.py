@@ -33,7 +33,7 @@ def limit_range(kind: str = "Container", **bounds: dict[str, str]) -> dict[str, 
 
 
 def judged(sweeps: SweepNeeds | None = SMALL, quotas: Any = (), ranges: Any = ()) -> list[Finding]:  # noqa: ANN401 - any JSON
-    return list(check_limits(LimitFacts(quotas=quotas, ranges=ranges), sweeps))
+    return list(check_limits(LimitFacts(name="lab", quotas=quotas, ranges=ranges), sweeps))
 
 
 @pytest.mark.parametrize(

@@ -39,13 +39,13 @@ def test_who_may_everything_is_told_so() -> None:
             {"user": {CREATE: False}},
             "you: specon submit",
             "fault",
-            "kubectl create role specon-workflows -n lab --verb=create --resource=workflows.argoproj.io",
+            "kubectl create role specon-submit-workflows -n lab --verb=create --resource=workflows.argoproj.io",
         ),
         (
             {"user": {OPEN_GATES: False}},
             "you: specon release",
             "warning",
-            "kubectl create role specon-pods -n lab --verb=patch --resource=pods",
+            "kubectl create role specon-release-pods -n lab --verb=patch --resource=pods",
         ),
         ({"user": {CREATE: None}}, "you: specon submit", "cannot tell", "kubectl auth can-i --list -n lab"),
         (

@@ -30,7 +30,7 @@ IN_QUEUE = {KUEUE_QUEUE: "team"}
 def test_what_kueue_does_to_pods(labels: dict[str, str], queues: Listing, verdict: str, words: str) -> None:
     with Workflow(generate_name="vae-", entrypoint="vae") as w:
         sweep(labels=labels)
-    (finding,) = check_queues(QueueFacts(queues=queues), sweep_needs(w.to_dict()))
+    (finding,) = check_queues(QueueFacts(name="lab", queues=queues), sweep_needs(w.to_dict()))
     assert finding.verdict == verdict
     assert words in finding.found
     assert finding.advice or verdict == "ok"

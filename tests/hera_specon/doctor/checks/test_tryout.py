@@ -74,6 +74,7 @@ def test_checkpoints_in_mlflow_need_artifacts_that_it_passes_on(status: int, ver
     ("facts", "subject", "verdict", "words"),
     [
         ({"resized": Resized.DELETED}, "resize tried", "warning", "deleted"),
+        ({"resized": Resized.DELETED, "report": None, "phase": "Error"}, "resize tried", "warning", "deleted"),
         ({"resized": Resized.INFEASIBLE, "resize_words": "static"}, "resize tried", "warning", "static"),
         ({"resized": Resized.PENDING}, "resize tried", "cannot tell", "not done in time"),
         ({"resized": Resized.NOT_TRIED}, "resize tried", "cannot tell", "not tried"),

@@ -59,6 +59,15 @@ def test_the_pod_is_nobodys_trial() -> None:
     assert not [name for kind in marks.values() for name in kind if name.startswith(DOMAIN)]
 
 
+def test_a_controller_of_argo_that_wants_a_label_finds_it() -> None:
+    with Workflow(
+        generate_name="vae-", entrypoint="vae", labels={"workflows.argoproj.io/controller-instanceid": "a"}
+    ) as w:
+        sweep()
+    made_labels = sweep_workflow(w.to_dict(), gated=True, **HOW)["metadata"]["labels"]
+    assert made_labels["workflows.argoproj.io/controller-instanceid"] == "a"
+
+
 def test_a_gate_is_there_only_where_it_can_be_opened() -> None:
     with_gate, without = (json.loads(template(made(gated=gated))["podSpecPatch"]) for gated in (True, False))
     assert with_gate["schedulingGates"] == [{"name": GATE_PLACEMENT}]
