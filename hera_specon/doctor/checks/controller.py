@@ -78,7 +78,7 @@ def _check_settings(facts: ControllerFacts, told: str, own: str) -> Finding:
         return warning(subject, what, advice, f"kubectl apply -n {facts.name} -k manifests/steered-namespace")
     if setting("RECOMMEND").lower() in _TRUE:
         advice = "It moves and resizes nothing; ask the platform team to let it act."
-        return warning(subject, f"{told} is ready, but only recommends", advice, "specon status")
+        return warning(subject, f"{told} is ready, but only recommends", advice)
     return ok(subject, f"{told} is ready, acts, and its policy is {setting('POLICY') or 'ahead'}")
 
 

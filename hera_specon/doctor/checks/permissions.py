@@ -14,7 +14,6 @@ _LIST_PODS: Final = Permission("list", "pods")
 OPEN_GATES: Final = Permission("patch", "pods")
 RESIZE: Final = Permission("patch", "pods/resize")
 CREATE: Final = Permission("create", "workflows", ARGO)
-REMOVE: Final = Permission("delete", "workflows", ARGO)
 EXECUTOR: Final = (Permission("create", "workflowtaskresults", ARGO), Permission("patch", "workflowtaskresults", ARGO))
 
 
@@ -32,7 +31,7 @@ _OTHERS: Final = (
     _Command("specon pause, resume, stop and set-policy", (*READ, _LIST_PODS, _PATCH)),
     _Command("specon release", (*READ, _LIST_PODS, _PATCH, OPEN_GATES)),
 )
-USER: Final = tuple(dict.fromkeys([*(need for one in (_SUBMIT, *_OTHERS) for need in one.needs), REMOVE, RESIZE]))
+USER: Final = tuple(dict.fromkeys([*(need for one in (_SUBMIT, *_OTHERS) for need in one.needs), RESIZE]))
 """What is asked of the user's permissions."""
 
 

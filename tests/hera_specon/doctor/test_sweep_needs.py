@@ -2,6 +2,7 @@ from typing import Any
 
 from hera.workflows import Resources, Workflow
 
+from hera_specon import tpe
 from hera_specon.doctor.sweep_needs import KUEUE_GROUP, KUEUE_QUEUE, SweepNeeds, sweep_needs
 from tests.hera_specon.built_sweeps import sweep
 
@@ -37,7 +38,7 @@ def test_the_account_is_the_one_by_which_argos_executor_reports() -> None:
 
 def test_trials_of_a_search_that_is_asked_wait_for_a_controller() -> None:
     assert needs().waits == ()
-    assert needs(search="tpe").waits == ("vae",)
+    assert needs(search=tpe()).waits == ("vae",)
 
 
 def test_a_queue_is_found_wherever_pods_get_their_labels() -> None:

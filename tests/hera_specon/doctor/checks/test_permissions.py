@@ -21,7 +21,7 @@ def judged(user: Allowed | None = None, executor: Allowed | None = None, **facts
 
 def test_all_that_the_commands_call_is_asked() -> None:
     asked = {f"{need.verb} {need.whole_name}" for need in USER}
-    workflows = {f"{verb} workflows.argoproj.io" for verb in ("create", "get", "list", "patch", "delete")}
+    workflows = {f"{verb} workflows.argoproj.io" for verb in ("create", "get", "list", "patch")}
     assert asked == workflows | {"list pods", "patch pods", "patch pods/resize"}
 
 

@@ -17,7 +17,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def judged(report: dict[str, Any] | None = None, **facts: Any) -> dict[str, Finding]:  # noqa: ANN401 - as TryOut has it
+def judged(report: dict[str, Any] | None = None, /, **facts: Any) -> dict[str, Finding]:  # noqa: ANN401 - as TryOut has it
     told: dict[str, Any] = {"phase": "Succeeded", "pod": True, "gated": True, "resized": Resized.DONE, "seconds": 9.0}
     whole = {"report": {**GOOD, **(report or {})}, **told, **facts}
     return {one.subject: one for one in check_tryout(TryOut(namespace="lab", account="default", **whole), mlflow=True)}
