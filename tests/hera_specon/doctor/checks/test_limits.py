@@ -12,7 +12,7 @@ from tests.hera_specon.built_sweeps import sweep
 FORBIDDEN = Unread(Why.FORBIDDEN, "403")
 
 
-def needs(**resources: str) -> SweepNeeds:
+def needs(**resources: Any) -> SweepNeeds:  # noqa: ANN401 - as Resources has it
     with Workflow(generate_name="vae-", entrypoint="vae") as w:
         sweep(resources=Resources(**resources))
     return sweep_needs(w.to_dict())
