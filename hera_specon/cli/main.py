@@ -13,6 +13,7 @@ from hera_specon.cli.group import OnDemandGroup
             "run",
             "init",
             "simulate",
+            "doctor",
             "submit",
             "status",
             "report",

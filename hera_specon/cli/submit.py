@@ -2,14 +2,17 @@
 
 import json
 import os
+import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from controllers.core.errors import SpeconError
 from hera_specon.cli.backend import check_parameters
 from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, offloaded_option, parameters_option
@@ -24,6 +27,10 @@ _EVERY_S: Final = 2.0
 _PATIENCE_S: Final = 120.0
 """Seconds without an answer after which the command stops waiting; the workflow runs on."""
 ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
+
+
+class SubmissionFailedError(SpeconError):
+    """The cluster did not take a workflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,8 +179,26 @@ def _submit(request: SubmitRequest) -> "tuple[Created, Channel] | None":
     if request.dry_run:
         _print_yaml(manifest)
         return None
-    _warn(manifest, access)
-    return channel.create(namespace, manifest), channel
+    with _naming_the_doctor(request, namespace):
+        _warn(manifest, access)
+        return channel.create(namespace, manifest), channel
+
+
+@contextmanager
+def _naming_the_doctor(request: SubmitRequest, namespace: str) -> Iterator[None]:
+    """Add to an error of the cluster's which command looks into it; a doctor needs a kubeconfig."""
+    from controllers.worlds.argo.calls.errors import ConflictError, RejectedError  # noqa: PLC0415 - `specon --help` must not wait
+
+    try:
+        yield
+    except (RejectedError, ConflictError):
+        raise  # of the workflow itself, and not of the cluster
+    except SpeconError as error:
+        words = shlex.join(["specon", "doctor", "-n", namespace, str(request.file)])
+        for option, value in (("--kubeconfig", request.kubeconfig), ("--context", request.context)):
+            words += f" {option} {shlex.quote(value)}" if value else ""
+        message = f"{error}\nFind out what the cluster lacks, and what to do: {words}"
+        raise SubmissionFailedError(message) from error
 
 
 def _open_channel(request: SubmitRequest, written: str | None) -> "tuple[Channel, str, Access | None]":

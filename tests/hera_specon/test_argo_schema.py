@@ -16,6 +16,7 @@ from hera.workflows.models import Toleration, VolumeMount
 from jsonschema import Draft202012Validator
 
 from hera_specon import FlowCon, SpeCon, Sweep, at_random, every, maximize
+from hera_specon.doctor.tryout.workflow import image_workflow, sweep_workflow
 from tests.hera_specon.built_sweeps import SPACE, sweep
 
 MODULE = "github.com/argoproj/argo-workflows/v4@v4.0.7"
@@ -119,6 +120,13 @@ def test_argo_takes_every_field_of_a_generated_workflow(
     build: Callable[[], Workflow], validator: Draft202012Validator
 ) -> None:
     assert errors(validator, yaml.safe_load(build().to_yaml())) == []
+
+
+def test_argo_takes_every_field_of_a_try_out(validator: Draft202012Validator) -> None:
+    how: dict[str, Any] = {"name": "specon-doctor-1", "cpu": 0.05, "gated": True, "timeout_s": 120}
+    made = [sweep_workflow(build().to_dict(), **how) for build in (with_gangs, with_everything, function_in_dag)]
+    made.append(image_workflow("trainer:1", "http://mlflow:5000", **how))
+    assert [errors(validator, manifest) for manifest in made] == [[]] * 4
 
 
 def test_a_misspelt_field_would_be_noticed(validator: Draft202012Validator) -> None:

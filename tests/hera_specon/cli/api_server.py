@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 Json = dict[str, Any]
@@ -73,8 +73,15 @@ class Cluster:
 
 @contextmanager
 def running() -> Iterator[Cluster]:
-    cluster = Cluster()
+    with serving(Cluster()) as cluster:
+        yield cluster
 
+
+AnyCluster = TypeVar("AnyCluster", bound=Cluster)
+
+
+@contextmanager
+def serving(cluster: AnyCluster) -> Iterator[AnyCluster]:
     class Handler(BaseHTTPRequestHandler):
         def handle_any(self) -> None:
             parts = urlsplit(self.path)
@@ -90,7 +97,7 @@ def running() -> Iterator[Cluster]:
             self.end_headers()
             self.wfile.write(text)
 
-        do_GET = do_POST = do_PATCH = do_PUT = handle_any  # noqa: N815 - http.server's own names
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815 - http.server's own names
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

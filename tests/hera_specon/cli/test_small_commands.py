@@ -18,7 +18,7 @@ def test_help_shows_an_example_to_begin_with() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "simulate", "submit", "status", "report", "release", "policies", "controller"]
+    "command", ["run", "simulate", "doctor", "submit", "status", "report", "release", "policies", "controller"]
 )
 def test_every_command_helps_with_an_example(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])

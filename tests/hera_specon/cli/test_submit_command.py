@@ -119,6 +119,27 @@ def test_what_is_wrong_is_told_and_nothing_is_sent(
     assert not [asked for asked in cluster.asked if asked.method == "POST"]
 
 
+@pytest.mark.parametrize("breaks", ["no workflows", "no claim", "no permission"])
+def test_what_the_cluster_lacks_is_told_with_the_command_that_looks_into_it(
+    specon_there: Specon, cluster: Cluster, sweep: str, breaks: str
+) -> None:
+    if breaks == "no claim":
+        del cluster.objects[CLAIM]
+    else:
+        cluster.refusals["POST", WORKFLOWS] = 404 if breaks == "no workflows" else 403
+
+    result = specon_there("submit", sweep, "--context", "here")
+
+    assert result.exit_code == 2
+    assert f"specon doctor -n lab {sweep} --context here" in result.stderr
+
+
+def test_a_workflow_that_is_wrong_itself_needs_no_doctor(specon_there: Specon, cluster: Cluster, sweep: str) -> None:
+    cluster.refusals["POST", WORKFLOWS] = 422
+
+    assert "specon doctor" not in specon_there("submit", sweep).stderr
+
+
 def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
     specon_there: Specon, sweep: str, cluster: Cluster
 ) -> None:

@@ -147,6 +147,29 @@ def submitted(stage: Stage) -> list[Result]:
     return [stage("submit", str(file)), stage("submit", str(plain)), stage("submit", HOSTILE)]
 
 
+def examined(stage: Stage) -> list[Result]:
+    """Examine a cluster in which every object is full of such words; its pod's are in the tests of the command."""
+    file = stage.folder / "sweep.py"
+    file.write_text(SWEEP)
+    named = {
+        "metadata": {"name": f"n{HOSTILE}", "uid": HOSTILE},
+        "spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]},
+    }
+    server = {"major": HOSTILE, "minor": HOSTILE, "gitVersion": HOSTILE + LONG}
+    group = {"preferredVersion": {"version": "v1"}, "resources": [{"name": HOSTILE, "verbs": HOSTILE}]}
+    lists = ("resourcequotas", "limitranges", "pods", "persistentvolumeclaims/specon-state", "serviceaccounts/default")
+    paths = [f"/api/v1/namespaces/lab/{name}" for name in lists]
+    paths += [
+        "/api/v1/nodes",
+        "/apis/apps/v1/deployments",
+        WORKFLOWS,
+        "/apis/kueue.x-k8s.io/v1/namespaces/lab/localqueues",
+    ]
+    stage.cluster.objects |= {"/version": server, **dict.fromkeys(paths, listed(named))}
+    stage.cluster.objects |= dict.fromkeys(("/apis/argoproj.io/v1alpha1", "/apis/kueue.x-k8s.io"), group)
+    return [stage("doctor", str(file)), stage("doctor", "--json"), stage("doctor", HOSTILE)]
+
+
 SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
     "run": lambda stage: [*told_hostile_words("run")(stage), stage("run", f"lr={HOSTILE},1", "--", HOSTILE)],
     "init": lambda stage: [
@@ -154,6 +177,7 @@ SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
         stage("init", "lr=1,2", "--", HOSTILE.replace("\0", "")),
     ],
     "simulate": lambda stage: [stage("simulate", f"--{HOSTILE}")],
+    "doctor": examined,
     "submit": submitted,
     "status": in_both(("status", "RUN"), ("status",), ("status", "RUN", "--json")),
     "report": of_runs(("report", "RUN"), ("report", HOSTILE)),

@@ -1,0 +1,1 @@
+"""The checks, a file for each subject: pure functions from facts to findings."""
