@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.release.distributions import call_uv
 from tests.release.repository import ROOT
 
-EXTRAS: Final = {"controller": "", "trainer": "pytorch"}
+EXTRAS: Final = {"controller": "", "trainer": "pytorch,stores"}
 """What each image installs beyond the project's own dependencies, as manifests/images/Containerfile has it."""
 _TOOL: Final = "cyclonedx-bom==7.5.0"
 
