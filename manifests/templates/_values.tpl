@@ -6,6 +6,9 @@
 {{- if and (eq .Values.scope "namespaced") .Values.namespaces -}}
   {{- fail (printf "scope: namespaced steers the sweeps of the release's own namespace, %s, and namespaces names %s. Leave namespaces empty, or set scope to platform." .Release.Namespace (join ", " .Values.namespaces)) -}}
 {{- end -}}
+{{- if and .Values.image.tag .Values.image.digest -}}
+  {{- fail (printf "image.tag is %s and image.digest is %s: which of them? Leave one empty, for instance --set image.digest=" .Values.image.tag .Values.image.digest) -}}
+{{- end -}}
 {{- if not (or .Values.mlflow.trackingUri .Values.mlflow.server.enabled) -}}
   {{- fail "mlflow.trackingUri is empty: where do your sweeps log? Set it to an address such as http://mlflow.team-a:5000, or add a server to try things with: --set mlflow.server.enabled=true" -}}
 {{- end -}}

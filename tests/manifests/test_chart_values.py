@@ -41,6 +41,7 @@ NOT_SETTINGS: Final = {
         ({"recommend": "false"}, "/recommend.*want boolean"),
         ({"mlflow": {"trackingUri": "http://me:secret@mlflow"}}, "/mlflow/trackingUri"),
         ({"image": {"digest": "0.2.0"}}, "/image/digest"),
+        ({"image": {"tag": "7", "digest": DIGEST}}, f"image.tag is 7 and image.digest is {DIGEST}: which of them"),
         ({"replicas": 0}, "/replicas"),
         ({"scope": "platform"}, "namespaces is empty. Set, for instance"),
         ({"namespaces": ["team-a"]}, "the release's own namespace, hera-specon, and namespaces names team-a"),
