@@ -59,7 +59,7 @@ def built(folder: Path, kustomization: Json) -> tuple[Json, ...]:
     def beside(names: Sequence[str]) -> list[str]:
         return [os.path.relpath(MANIFESTS / name, folder.resolve()) for name in names]
 
-    paths = {key: beside(kustomization[key]) for key in ("resources", "components") if key in kustomization}
+    paths: Json = {key: beside(kustomization[key]) for key in ("resources", "components") if key in kustomization}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump({**kustomization, **paths}))
     return render(folder)
 
