@@ -1,8 +1,8 @@
 {{/*
 The objects that kustomize builds of a folder: a list, as JSON.
 
-Of kustomize it knows what the files here use: resources, components, literals of a configMapGenerator, labels, and
-patches that delete. It refuses any other patch.
+Of kustomize it knows what the files here use: resources, components, literals of a configMapGenerator, labels, and the
+patches of _patches.tpl. It refuses any other patch.
 
 Takes the chart's `files`, and the `folder`; of a component also the `objects` that it changes.
 */}}
@@ -31,7 +31,7 @@ Takes the chart's `files`, and the `folder`; of a component also the `objects` t
   {{- include "hera-specon.label" (dict "objects" $objects "labels" .) -}}
 {{- end -}}
 {{- range $given.patches -}}
-  {{- $objects = include "hera-specon.delete" (dict "objects" $objects "patch" . "file" $file) | fromJsonArray -}}
+  {{- $objects = include "hera-specon.patch" (dict "objects" $objects "patch" . "file" $file) | fromJsonArray -}}
 {{- end -}}
 {{- toJson $objects -}}
 {{- end -}}
@@ -70,20 +70,4 @@ Takes the chart's `files`, and the `folder`; of a component also the `objects` t
     {{- $_ := set .spec "selector" $pairs -}}
   {{- end -}}
 {{- end -}}
-{{- end -}}
-
-{{/* The `objects` that a `patch` of a kustomization leaves, which has to be one that deletes: a list, as JSON. */}}
-{{- define "hera-specon.delete" -}}
-{{- $target := .patch.target -}}
-{{- $patch := fromYaml .patch.patch -}}
-{{- if or (ne (get $patch "$patch" | toString) "delete") (not $target.name) (not $target.group) -}}
-  {{- fail (printf "%s: the chart can apply only patches that delete what a group and a name select, not: %s" .file .patch.patch) -}}
-{{- end -}}
-{{- $kept := list -}}
-{{- range .objects -}}
-  {{- if not (and (eq .metadata.name $target.name) (hasPrefix (printf "%s/" $target.group) .apiVersion)) -}}
-    {{- $kept = append $kept . -}}
-  {{- end -}}
-{{- end -}}
-{{- toJson $kept -}}
 {{- end -}}

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.cluster.commands import run
+from tests.cluster.commands import ClusterError, run
 from tests.manifests.helm import template
 from tests.manifests.kustomize import MANIFESTS, Json, render
 from tests.manifests.permission_table import bound_to, documented
@@ -53,11 +54,11 @@ def kustomized(folder: Path, scope: str, components: Sequence[str]) -> list[Json
     return [one for one in found if not ("recommend" in components and one["metadata"]["name"].endswith("-act"))]
 
 
-def built(folder: Path, kustomization: Json) -> tuple[Json, ...]:
+def built(folder: Path, kustomization: Json, manifests: Path = MANIFESTS) -> tuple[Json, ...]:
     folder.mkdir()
 
     def beside(names: Sequence[str]) -> list[str]:
-        return [os.path.relpath(MANIFESTS / name, folder.resolve()) for name in names]
+        return [os.path.relpath(manifests / name, folder.resolve()) for name in names]
 
     paths: Json = {key: beside(kustomization[key]) for key in ("resources", "components") if key in kustomization}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump({**kustomization, **paths}))
@@ -101,6 +102,52 @@ def test_the_chart_installs_what_kustomize_installs(
     assert found.keys() == wanted.keys()
     for key, one in wanted.items():
         assert found[key] == one
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the chart, in which a test may write another component in the place of `recommend`."""
+    return Path(shutil.copytree(MANIFESTS, tmp_path / "manifests"))
+
+
+def write_component(copy: Path, patch: str, **target: str) -> None:
+    selected = {"group": "rbac.authorization.k8s.io", "name": "specon-controller-act", **target}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
+    text = yaml.safe_dump({**head, "patches": [{"target": selected, "patch": patch}]})
+    (copy / "components" / "recommend" / "kustomization.yaml").write_text(text)
+
+
+@every_scope
+@rendered
+def test_the_chart_patches_rules_as_kustomize_does(helm: str, scope: str, copy: Path) -> None:
+    steps = [
+        {"op": "test", "path": "/rules/2/resources/0", "value": "pods/exec"},
+        {"op": "replace", "path": "/rules/2", "value": {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}},
+    ]
+    write_component(copy, yaml.safe_dump(steps), kind="(Cluster)?Role")
+    own = {"namespace": NAMESPACE, "resources": [f"overlays/{scope}"], "components": ["components/recommend"]}
+    wanted = alike(built(copy / "own", own, copy))
+    found = alike(template(helm, chosen(scope, recommend=True), chart=copy))
+    patched = [key for key in wanted if key[0] in {"Role", "ClusterRole"} and key[2] == "specon-controller-act"]
+    assert [found[key]["rules"] for key in patched] == [wanted[key]["rules"] for key in patched] != []
+    assert "pods/exec" not in json.dumps(found[patched[0]])
+
+
+@pytest.mark.parametrize(
+    ("patch", "told"),
+    [
+        (
+            "- {op: test, path: /rules/2/resources/0, value: secrets}",
+            '/rules/2/.* is "pods/exec", and not "secrets"',
+        ),
+        ("- {op: remove, path: /rules/2}", "can replace an entry of a list, and test, not: .*remove"),
+        ("metadata: {name: specon-controller-act}", "can apply patches that delete, and lists of steps, not: metadata"),
+    ],
+)
+def test_a_patch_that_the_chart_cannot_apply_is_refused(helm: str, patch: str, told: str, copy: Path) -> None:
+    write_component(copy, patch, kind="Role")
+    with pytest.raises(ClusterError, match=f"components/recommend/kustomization.yaml: .*{told}"):
+        template(helm, chosen("namespaced", recommend=True), chart=copy)
 
 
 @every_scope
@@ -179,13 +226,10 @@ def test_a_package_holds_what_the_templates_read_and_no_more(helm: str, tmp_path
         (chosen("namespaced"), "set image.digest"),
     ],
 )
-def test_the_notes_say_what_to_do_next(helm: str, values: Json, told: str, tmp_path: Path) -> None:
+def test_the_notes_say_what_to_do_next(helm: str, values: Json, told: str, copy: Path) -> None:
     # Without a cluster, helm renders no notes. So they are rendered as the only object of a copy.
-    copy = tmp_path / "chart"
-    (copy / "templates").mkdir(parents=True)
-    for name in ("Chart.yaml", "values.yaml", "values.schema.json"):
-        (copy / name).write_text((MANIFESTS / name).read_text())
-    (copy / "NOTES.txt").write_text((MANIFESTS / "templates" / "NOTES.txt").read_text())
+    (copy / "templates" / "NOTES.txt").rename(copy / "NOTES.txt")
+    (copy / "templates" / "objects.yaml").unlink()
     (copy / "templates" / "notes.yaml").write_text('notes: {{ tpl (.Files.Get "NOTES.txt") . | toJson }}\n')
     (found,) = template(helm, values, "team-a", copy)
     assert told in found["notes"]
