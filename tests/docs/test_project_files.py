@@ -4,12 +4,16 @@ import configparser
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.images.containerfile import IMAGES, TEXT, stages
 
 REPOSITORY = Path(__file__).parents[2]
 GITHUB = REPOSITORY / ".github"
@@ -22,6 +26,8 @@ WITH_ADDRESSES = (
     *("pyproject.toml", "packages/hooks/pyproject.toml", "CITATION.cff", "SECURITY.md"),
     *(f".github/ISSUE_TEMPLATE/{name}" for name in ("config.yml", "proposal.yml")),
 )
+PLACES = (".ci/", ".github/", "manifests/")
+"""Where files lie that a workflow names."""
 PAGES = [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), *GITHUB.glob("*.md")]
 
 
@@ -31,7 +37,7 @@ def of_yaml(path: Path) -> dict[str, Any]:
 
 
 def steps(workflow: Path) -> list[dict[str, Any]]:
-    return [step for job in of_yaml(workflow)["jobs"].values() for step in job["steps"]]
+    return [step for job in of_yaml(workflow)["jobs"].values() for step in job.get("steps", ())]
 
 
 def commands(text: str) -> list[list[str]]:
@@ -44,7 +50,7 @@ def unknown_targets(text: str) -> list[str]:
 
 
 def test_the_files_are_found() -> None:
-    assert {path.stem for path in WORKFLOWS} == {"ci", "release"}
+    assert {path.stem for path in WORKFLOWS} == {"ci", "images", "release"}
     assert {path.stem for path in FORMS} == {"fault", "proposal"}
     assert {"check", "docs", "install", "release-check"} <= TARGETS
 
@@ -52,9 +58,11 @@ def test_the_files_are_found() -> None:
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_runs_what_make_and_ci_have(workflow: Path) -> None:
     said = [step["run"] for step in steps(workflow) if "run" in step]
-    assert any("make " in one for one in said)
+    assert any("make " in one for one in said) or workflow.stem == "images"
     assert [target for one in said for target in unknown_targets(one)] == []
-    named = {word for one in said for word in one.split() if word.startswith((".ci/", "manifests/"))}
+    given = [text for step in steps(workflow) for text in step.get("with", {}).values() if isinstance(text, str)]
+    called = [job["uses"].removeprefix("./") for job in of_yaml(workflow)["jobs"].values() if "uses" in job]
+    named = {word for one in (*said, *given, *called) for word in one.split() if word.startswith(PLACES)}
     assert [name for name in named if not (REPOSITORY / name).is_file()] == []
 
 
@@ -62,7 +70,7 @@ def test_a_workflow_runs_what_make_and_ci_have(workflow: Path) -> None:
 def test_a_workflow_may_do_only_what_it_says_and_ends(workflow: Path) -> None:
     found = of_yaml(workflow)
     assert found["permissions"] == {"contents": "read"}
-    assert all(job["timeout-minutes"] <= 150 for job in found["jobs"].values())
+    assert all(job["timeout-minutes"] <= 150 for job in found["jobs"].values() if "uses" not in job)
     assert all("@" in step["uses"] for step in steps(workflow) if "uses" in step)
     # What others can choose, such as the name of a branch, is no part of a command.
     assert [step["run"] for step in steps(workflow) if "${{" in step.get("run", "")] == []
@@ -75,8 +83,43 @@ def test_ci_runs_the_command_that_decides_whether_a_change_lands() -> None:
 def test_a_release_is_checked_before_it_is_published() -> None:
     jobs = of_yaml(GITHUB / "workflows" / "release.yml")["jobs"]
     assert {"make release-check TAGGED=yes"} <= {step.get("run") for step in jobs["files"]["steps"]}
+    assert jobs["images"]["needs"] == "files"
     assert set(jobs["publish"]["needs"]) == {"files", "images"}
-    assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["publish"]
+    assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["images", "publish"]
+
+
+def test_images_and_chart_go_to_the_registry_with_signatures_and_by_nothing_that_can_be_moved() -> None:
+    jobs = of_yaml(GITHUB / "workflows" / "images.yml")["jobs"]
+    least = {"contents": "read", "packages": "write", "id-token": "write"}
+    assert {name: job["permissions"] for name, job in jobs.items()} == dict.fromkeys(("images", "chart"), least)
+    assert of_yaml(GITHUB / "workflows" / "release.yml")["jobs"]["images"]["permissions"] == least
+    used = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one)] == []
+    for job in jobs.values():
+        assert any("cosign sign" in step.get("run", "") and "@" in step["run"] for step in job["steps"])
+
+
+def test_both_images_are_built_for_both_architectures_and_say_what_is_in_them() -> None:
+    job = of_yaml(GITHUB / "workflows" / "images.yml")["jobs"]["images"]
+    assert set(job["strategy"]["matrix"]["image"]) == set(IMAGES) <= set(stages(TEXT))
+    (build,) = [step["with"] for step in job["steps"] if "build-push" in step.get("uses", "")]
+    assert build["platforms"] == "linux/amd64,linux/arm64"
+    assert build["target"] == "${{ matrix.image }}"
+    assert (build["push"], build["sbom"], build["provenance"]) == (True, True, "mode=max")
+
+
+def test_the_chart_that_is_pushed_names_the_digest_of_its_image(tmp_path: Path) -> None:
+    steps_of_chart = of_yaml(GITHUB / "workflows" / "images.yml")["jobs"]["chart"]["steps"]
+    (script,) = [step["run"] for step in steps_of_chart if "imagetools" in step.get("run", "")]
+    digest = "sha256:" + "0f" * 32
+    (tmp_path / "manifests").mkdir()
+    shutil.copy(REPOSITORY / "manifests" / "values.yaml", tmp_path / "manifests")
+    asked = script.splitlines()
+    asked[0] = f"digest={digest}"  # in place of the registry's answer
+    subprocess.run(["bash", "-eo", "pipefail", "-c", "\n".join(asked)], cwd=tmp_path, check=True)  # noqa: S607
+    written = of_yaml(tmp_path / "manifests" / "values.yaml")
+    given = of_yaml(REPOSITORY / "manifests" / "values.yaml")
+    assert written == {**given, "image": {**given["image"], "digest": digest}}
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)

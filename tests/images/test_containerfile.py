@@ -98,5 +98,14 @@ def test_no_host_is_named_but_those_that_everybody_uses() -> None:
     assert set(hosts) == KNOWN_HOSTS
 
 
+def test_nothing_is_made_for_one_architecture() -> None:
+    assert not re.search(r"amd64|arm64|x86_64|aarch64", TEXT)
+
+
+def test_a_trainer_can_keep_checkpoints_in_a_store() -> None:
+    (extras,) = [text for kind, text in instructions(TEXT) if kind == "ARG" and text.startswith("EXTRAS=")]
+    assert "stores" in extras.removeprefix("EXTRAS=").split(",")
+
+
 def test_threads_are_left_to_the_hooks() -> None:
     assert "OMP_NUM_THREADS=" not in TEXT

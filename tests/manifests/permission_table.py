@@ -1,6 +1,7 @@
 """The table of docs/reference/permissions.md, and the rules of roles, in one form."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,3 +50,15 @@ def granted(role: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Permissio
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
                 yield from (Permission(role, group, resource, verb) for verb in rule["verbs"])
+
+
+def bound_to(account: str, objects: Collection[Mapping[str, Any]]) -> Iterator[tuple[str, str, Permission]]:
+    """Yield kind and namespace of the binding, and permission, for all that ``objects`` bind to a service account."""
+    rules = {(one["kind"], one["metadata"]["name"]): one["rules"] for one in objects if "rules" in one}
+    for binding in (one for one in objects if "roleRef" in one):
+        if account in {subject["name"] for subject in binding["subjects"]}:
+            assert len(binding["subjects"]) == 1
+            key = (binding["roleRef"]["kind"], binding["roleRef"]["name"])
+            name = re.sub("^specon-(controller|sweep)-", "", key[1])
+            for permission in granted(name, rules[key]):
+                yield binding["kind"], binding["metadata"].get("namespace", ""), permission

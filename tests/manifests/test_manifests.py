@@ -14,7 +14,7 @@ from mlflow.server.security_utils import is_allowed_host_header
 from hera_specon.cli import main
 from hera_specon.cli.backend import Backend
 from tests.manifests.kustomize import MANIFESTS, Json, kubectl, of_kind, render, variation
-from tests.manifests.permission_table import ROLES, Permission, documented, granted, left_out
+from tests.manifests.permission_table import ROLES, Permission, bound_to, documented, granted, left_out
 
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
 rendered = pytest.mark.skipif(kubectl() is None, reason="neither kubectl nor the test cluster's binary is here")
@@ -41,15 +41,7 @@ def workloads(overlay: str) -> Iterator[tuple[Json, Json]]:
 
 def roles(overlay: str, account: str) -> Iterator[tuple[str, str, Permission]]:
     """Yield kind of the role, namespace of the binding, and permission, for all that is bound to ``account``."""
-    everything = bound(overlay)
-    rules = {(one["kind"], one["metadata"]["name"]): one["rules"] for one in of_kind(everything, "Role", "ClusterRole")}
-    for binding in of_kind(everything, "RoleBinding", "ClusterRoleBinding"):
-        if account in {subject["name"] for subject in binding["subjects"]}:
-            assert len(binding["subjects"]) == 1
-            key = (binding["roleRef"]["kind"], binding["roleRef"]["name"])
-            name = re.sub("^specon-(controller|sweep)-", "", key[1])
-            for permission in granted(name, rules[key]):
-                yield binding["kind"], binding["metadata"].get("namespace", ""), permission
+    yield from bound_to(account, bound(overlay))
 
 
 def without_role(permissions: set[Permission]) -> set[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ KINDS = (
     "pyproject.toml",
     "packages/hooks/pyproject.toml",
     "CITATION.cff",
+    "manifests/Chart.yaml",
     "manifests/images/Containerfile",
     "manifests/base/deployment.yaml",
     "manifests/components/mlflow/deployment.yaml",

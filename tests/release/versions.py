@@ -20,6 +20,7 @@ _ANYWHERE: Final = re.compile(
 )
 _IN_FILES_NAMED: Final = {
     "pyproject.toml": re.compile(rf'^(?P<before>version = ")(?P<version>{_VERSION})', re.MULTILINE),
+    "Chart.yaml": re.compile(rf"^(?P<before>(?:version|appVersion): )(?P<version>{_VERSION})", re.MULTILINE),
     "CITATION.cff": re.compile(rf"^(?P<before>version: )(?P<version>{_VERSION})", re.MULTILINE),
 }
 _HISTORY: Final = ("CHANGELOG.md", "tests/version_skew/files/")

@@ -233,6 +233,15 @@ class KubeApi:
         """
         return self._json("PUT", path, body=body)
 
+    def delete(self, path: str, uid: str) -> None:
+        """Delete the object at ``path`` if it still is the one with ``uid``.
+
+        Raises:
+            ApiError: of the kind that fits.
+        """
+        body: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+        self._json("DELETE", path, body=body)
+
     def pages(self, path: str, query: Mapping[str, str], limit: int) -> Iterator[Json]:
         """Yield the parts of a list, ``limit`` items each; ``metadata.resourceVersion`` is that of the whole list.
 
