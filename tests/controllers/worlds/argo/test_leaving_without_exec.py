@@ -150,6 +150,7 @@ def test_a_request_to_an_earlier_attempt_is_none_to_this_one(poor: Bench) -> Non
 
 
 def test_a_pod_that_waits_for_a_stopped_trial_is_let_go_so_that_it_ends(poor: Bench) -> None:
+    poor.put("workflows", workflow(steps("a", "Running", ("n1", "75"), ("", None))))
     poor.put("pods", over(75, on="n1", uid="first", notes={"hera-specon.io/rest": "suspend"}))
     poor.put("pods", pod(attempt=1, gated=True, sees_asks=True, uid="second"))
     poor.begin()
