@@ -150,6 +150,7 @@ def test_a_request_to_an_earlier_attempt_is_none_to_this_one(poor: Bench) -> Non
 
 
 def test_a_pod_that_waits_for_a_stopped_trial_is_let_go_so_that_it_ends(poor: Bench) -> None:
+    poor.put("workflows", workflow(steps("a", "Running", ("n1", "75"), ("", None))))
     poor.put("pods", over(75, on="n1", uid="first", notes={"hera-specon.io/rest": "suspend"}))
     poor.put("pods", pod(attempt=1, gated=True, sees_asks=True, uid="second"))
     poor.begin()
@@ -160,16 +161,24 @@ def test_a_pod_that_waits_for_a_stopped_trial_is_let_go_so_that_it_ends(poor: Be
     poor.until(lambda: notes(poor, 1).get(LEAVE) == "second")
 
 
-def test_pods_that_only_an_eviction_would_free_are_left_to_kubernetes(poor: Bench) -> None:
+@pytest.mark.parametrize("granted", [True, False])
+def test_pods_that_only_an_eviction_would_free_are_left_to_kubernetes_without_one(
+    poor: Bench, *, granted: bool
+) -> None:
+    poor.fake.denied = {"exec"} if granted else {"exec", "eviction"}
     lost = node("n1", ready=False)
     lost["status"]["conditions"][0]["lastTransitionTime"] = stamp(time.time() - 900)
     poor.put("nodes", lost)
     poor.put("pods", pod(on="n1", uid="first", sees_asks=True, deleted=time.time() - 900))
     placed = {"hera-specon.io/placed-on": "n1", "hera-specon.io/moved-from": "n2"}
+    poor.put("pods", over(75, "b", on="n2"))
     poor.put("pods", pod("b", attempt=1, notes=placed, conditions=unschedulable(time.time() - 900)))
+    record = steps("a", "Running", ("n1", None)) | steps("b", "Running", ("n2", "75"), ("", None))
+    poor.put("workflows", workflow(record))
     poor.begin()
     poor.settle()
-    assert poor.fake.of("POST", "/eviction") == []
+    evicted = sorted(call.path.split("/")[-2] for call in poor.fake.of("POST", "/eviction"))
+    assert evicted == (["sweep-x-a-0", "sweep-x-b-1"] if granted else [])
 
 
 def shown(**changes: Json) -> bool:
