@@ -9,12 +9,19 @@ Takes the chart's `files`, and the `folder`; of a component also the `objects` t
 {{- define "hera-specon.build" -}}
 {{- $file := printf "%s/kustomization.yaml" .folder -}}
 {{- $given := .files.Get $file | required (printf "the chart lacks %s" $file) | fromYaml -}}
+{{- with $given.Error -}}
+  {{- fail (printf "%s: %s" $file .) -}}
+{{- end -}}
 {{- $objects := .objects | default list -}}
 {{- range $given.resources -}}
   {{- $path := clean (printf "%s/%s" $.folder .) -}}
   {{- if hasSuffix ".yaml" . -}}
     {{- range splitList "\n---\n" ($.files.Get $path | required (printf "the chart lacks %s" $path)) -}}
-      {{- $objects = append $objects (fromYaml .) -}}
+      {{- $object := fromYaml . -}}
+      {{- with $object.Error -}}
+        {{- fail (printf "%s: %s" $path .) -}}
+      {{- end -}}
+      {{- $objects = append $objects $object -}}
     {{- end -}}
   {{- else -}}
     {{- $objects = concat $objects (include "hera-specon.build" (dict "files" $.files "folder" $path) | fromJsonArray) -}}

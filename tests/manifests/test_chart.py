@@ -150,6 +150,13 @@ def test_a_patch_that_the_chart_cannot_apply_is_refused(helm: str, patch: str, t
         template(helm, chosen("namespaced", recommend=True), chart=copy)
 
 
+@pytest.mark.parametrize("name", ["components/recommend/kustomization.yaml", "base/deployment.yaml"])
+def test_a_file_that_is_no_yaml_is_named(helm: str, name: str, copy: Path) -> None:
+    (copy / name).write_text("kind: [Deployment")
+    with pytest.raises(ClusterError, match=f"{name}: error"):
+        template(helm, chosen("namespaced", recommend=True), chart=copy)
+
+
 @every_scope
 def test_the_chart_grants_exactly_what_is_written_down(helm: str, scope: str) -> None:
     found = list(bound_to("specon-controller", template(helm, chosen(scope))))
