@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from mlflow_hooks.errors import GangError
 from mlflow_hooks.interruption import MigrationExit
-from mlflow_hooks.meeting import GANG, Meeting
+from mlflow_hooks.meeting import GANG, MeetingPlace
 from mlflow_hooks.objects import StoreError
 from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import report
@@ -73,7 +73,7 @@ class Gang:
     def __init__(
         self,
         settings: AttemptSettings,
-        meeting: Meeting,
+        meeting: MeetingPlace,
         asked: Callable[[], bool],
         cpu_seconds: Callable[[], float],
         cpu_wait: Callable[[], float | None],

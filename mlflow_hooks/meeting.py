@@ -12,7 +12,7 @@ GANG: Final = "gang"
 """What all words of a trial's gangs lie below."""
 
 
-class Meeting(Protocol):
+class MeetingPlace(Protocol):
     """Small texts by name, each written once by one worker.
 
     Every method raises ``OSError`` or ``StoreError`` where the place is away, and may be called again.

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from mlflow_hooks import run_artifacts
 from mlflow_hooks.delivery import find_run, open_run, sends_itself
-from mlflow_hooks.meeting import FolderMeeting, Meeting, StoreMeeting
+from mlflow_hooks.meeting import FolderMeeting, MeetingPlace, StoreMeeting
 from mlflow_hooks.mirror import Mirror
 from mlflow_hooks.objects import ObjectStore, StoreError
 from mlflow_hooks.settings import AttemptSettings
@@ -24,7 +24,7 @@ class KeptElsewhere(NamedTuple):
     """What an attempt has of a store of objects; ``mirror`` is None where no store was named."""
 
     mirror: Mirror | None
-    meeting: Meeting
+    meeting: MeetingPlace
 
 
 def open_elsewhere(settings: AttemptSettings) -> KeptElsewhere:

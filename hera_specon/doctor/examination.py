@@ -26,7 +26,7 @@ from hera_specon.doctor.reading.cluster_facts import (
     read_volumes,
 )
 from hera_specon.doctor.sweep_needs import DEFAULT_ACCOUNT, SweepNeeds
-from hera_specon.doctor.tryout.running import Build, Order, try_out
+from hera_specon.doctor.tryout.running import Build, TryOutOrder, try_out
 from hera_specon.doctor.tryout.workflow import LEAST_CPU, image_workflow, sweep_workflow
 from hera_specon.errors import SubmissionError
 from hera_specon.submission.checks import check_for_cluster
@@ -109,7 +109,7 @@ def _try_out(
     if user.get(CREATE) is False:
         yield unknown("try-out", "you may not create workflows", "Mend that first, then run this again.")
         return
-    order = Order(
+    order = TryOutOrder(
         cpu=_least_cpu(limits),
         gated=user.get(OPEN_GATES) is True,
         resize=user.get(RESIZE) is True,

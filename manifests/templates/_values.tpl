@@ -27,7 +27,7 @@ of objects, as JSON. Those for namespaces of sweeps have theirs; others have non
     {{- $objects = append $objects . -}}
   {{- end -}}
 {{- end -}}
-{{- $components := dict "mlflow" .Values.mlflow.server.enabled "recommend" .Values.recommend "service-monitor" .Values.serviceMonitor.enabled -}}
+{{- $components := dict "mlflow" .Values.mlflow.server.enabled "recommend" .Values.recommend "service-monitor" .Values.serviceMonitor.enabled "without-exec" (not (or .Values.recommend .Values.exec)) "without-eviction" (not (or .Values.recommend .Values.eviction)) -}}
 {{- range $name, $chosen := $components -}}
   {{- if $chosen -}}
     {{- $component := dict "files" $.Files "folder" (printf "components/%s" $name) "objects" $objects -}}

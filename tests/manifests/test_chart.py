@@ -87,7 +87,11 @@ def alike(objects: Sequence[Json]) -> dict[tuple[str, str, str], Json]:
     return {(one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]): one for one in found}
 
 
-@pytest.mark.parametrize("components", [(), ("recommend",), ("mlflow", "service-monitor")], ids=" and ".join)
+@pytest.mark.parametrize(
+    "components",
+    [(), ("recommend",), ("mlflow", "service-monitor"), ("without-exec", "without-eviction")],
+    ids=" and ".join,
+)
 @every_scope
 @rendered
 def test_the_chart_installs_what_kustomize_installs(
@@ -95,6 +99,8 @@ def test_the_chart_installs_what_kustomize_installs(
 ) -> None:
     switches = {
         "recommend": "recommend" in components,
+        "exec": "without-exec" not in components,
+        "eviction": "without-eviction" not in components,
         "mlflow": {"trackingUri": URI, "server": {"enabled": "mlflow" in components}},
         "serviceMonitor": {"enabled": "service-monitor" in components},
     }

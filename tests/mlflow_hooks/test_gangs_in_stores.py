@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mlflow_hooks.folder_objects import FolderObjects
-from mlflow_hooks.meeting import FolderMeeting, Meeting, StoreMeeting
+from mlflow_hooks.meeting import FolderMeeting, MeetingPlace, StoreMeeting
 from tests.mlflow_hooks.gang_runs import GangTrial
 from tests.mlflow_hooks.object_servers import S3Server
 
@@ -42,7 +42,7 @@ def test_a_gang_that_loses_a_worker_goes_on_from_what_the_store_holds(tmp_path: 
     assert [step for step, _ in trial.history("loss")] == list(range(STEPS))
 
 
-def places(tmp_path: Path, attempt: str) -> list[Meeting]:
+def places(tmp_path: Path, attempt: str) -> list[MeetingPlace]:
     store = FolderObjects(f"file://{tmp_path}/store")
     return [FolderMeeting(tmp_path / "s.a", attempt), StoreMeeting(store, "s.a", attempt)]
 

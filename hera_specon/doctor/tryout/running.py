@@ -30,7 +30,7 @@ _RESULT_S: Final = 25.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class TryOutOrder:
     """How to try out.
 
     Attributes:
@@ -46,7 +46,7 @@ class Order:
     timeout_s: float
 
 
-def try_out(access: Access, account: str, build: Build, order: Order, tell: Callable[[str], object]) -> TryOut:
+def try_out(access: Access, account: str, build: Build, order: TryOutOrder, tell: Callable[[str], object]) -> TryOut:
     """Try out in the cluster, and remove it all again, whatever comes between.
 
     Args:
@@ -72,7 +72,9 @@ def try_out(access: Access, account: str, build: Build, order: Order, tell: Call
 class _Attempt:
     """One workflow, from its creation to its end."""
 
-    def __init__(self, api: KubeApi, namespace: str, name: str, order: Order, tell: Callable[[str], object]) -> None:
+    def __init__(
+        self, api: KubeApi, namespace: str, name: str, order: TryOutOrder, tell: Callable[[str], object]
+    ) -> None:
         self._api, self._namespace, self.name = api, namespace, name
         self._order, self._tell = order, tell
         self._told = ""
