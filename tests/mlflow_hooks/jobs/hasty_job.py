@@ -12,7 +12,7 @@ _BYTES = 200_000
 
 
 class Total:
-    """A sum, in several files, each of which has all of it."""
+    """A sum, in several files that each have all of it."""
 
     def __init__(self) -> None:
         self.value = 0
