@@ -22,8 +22,8 @@ _DEEDS: Final = {
     "keep its state": tuple(Permission(verb, "configmaps") for verb in ("get", "create", "update")),
 }
 _ASK: Final = Permission("create", "pods/exec")
-_FREE: Final = (Permission("delete", "pods"), Permission("create", "pods/eviction"))
-ACTS: Final = (*(need for needs in _DEEDS.values() for need in needs), _ASK, *_FREE)
+_FREE: Final = Permission("create", "pods/eviction")
+ACTS: Final = (*(need for needs in _DEEDS.values() for need in needs), _ASK, _FREE)
 """What is asked of the controller's permissions."""
 
 
@@ -97,6 +97,7 @@ def _check_allowed(facts: ControllerFacts, told: str) -> Finding:
 
 def _ways(allowed: Allowed) -> str:
     """Return how it moves trials and frees lost ones; None of both is needed."""
-    asks, frees = allowed.get(_ASK), any(allowed.get(one) for one in _FREE)
-    told = ["asking them to leave by exec" if asks else "without exec", "" if frees else "without deleting pods"]
-    return f", {' and '.join(filter(None, told))}"
+    asks, frees = allowed.get(_ASK), allowed.get(_FREE)
+    told = ["asking them to leave by exec" if asks else "asking them to leave by an annotation"]
+    told += [] if frees else ["without evicting pods"]
+    return f", {' and '.join(told)}"
