@@ -124,7 +124,8 @@ class Engine(Generic[S]):
         )
         nodes = self._world.nodes()
         self._supply = supply_after(now, unended, nodes, self._supply)
-        return Snapshot.in_order(now, trials, unended, with_supply(nodes, self._supply), asked)
+        kinds = tuple(self._world.kinds())
+        return Snapshot.in_order(now, trials, unended, with_supply(nodes, self._supply), asked, kinds)
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
         if changed := self._changed_since(proposal.action, seen.named):
