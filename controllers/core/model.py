@@ -317,7 +317,8 @@ class NodeKind:
 class Snapshot:
     """All that a policy may look at. Trials, nodes and kinds are sorted by name, in whatever order they were given.
 
-    ``asked`` is what owners ask of trials that have not ended, ``kinds`` what nodes can come.
+    ``asked`` is what owners ask of trials that have not ended, ``kinds`` what nodes can come, ``spent`` what the sweep
+    has cost so far, None where no price is known.
     """
 
     now: float
@@ -325,6 +326,7 @@ class Snapshot:
     nodes: tuple[Node, ...]
     asked: Mapping[TrialId, Ask] = field(default_factory=dict)
     kinds: tuple[NodeKind, ...] = ()
+    spent: float | None = None
     _worked_out: dict[Callable[["Snapshot"], Any], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -336,20 +338,22 @@ class Snapshot:
         object.__setattr__(self, "kinds", tuple(sorted(self.kinds, key=attrgetter("name"))))
 
     @classmethod
-    def in_order(
+    def in_order(  # noqa: PLR0913 - what a snapshot has, each named
         cls,
         now: float,
         trials: tuple[Trial, ...],
         unended: tuple[Trial, ...],
         nodes: tuple[Node, ...],
         asked: Mapping[TrialId, Ask] | None = None,
+        *,
         kinds: tuple[NodeKind, ...] = (),
+        spent: float | None = None,
     ) -> "Snapshot":
         """Return the snapshot of ``trials`` that are sorted by name already; ``unended`` are those that have not ended.
 
         It spares a look at each of thousands of trials at every tick.
         """
-        snapshot = cls(now, (), nodes, asked or {}, kinds)
+        snapshot = cls(now, (), nodes, asked or {}, kinds, spent)
         object.__setattr__(snapshot, "trials", trials)
         object.__setattr__(snapshot, "unended", unended)
         return snapshot
@@ -359,7 +363,7 @@ class Snapshot:
 
         What owners ask is left out: only the outermost policy hears them.
         """
-        return Snapshot.in_order(self.now, trials, unended, self.nodes, kinds=self.kinds)
+        return Snapshot.in_order(self.now, trials, unended, self.nodes, kinds=self.kinds, spent=self.spent)
 
     @cached_property
     def unended(self) -> tuple[Trial, ...]:
