@@ -59,6 +59,13 @@ def cores(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def amount(money: float | None) -> str:
+    """Return an amount of money with two decimals, or two significant digits where it is small; a dash for None."""
+    if money is None:
+        return DASH
+    return f"{money:,.2f}" if money >= 1 or money == 0 else f"{money:.2g}"
+
+
 def figure(value: float | None) -> str:
     """Return an objective with four significant digits; a dash for None."""
     return DASH if value is None else f"{value:.4g}"

@@ -210,8 +210,9 @@ class SweepState:
 
     ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered`` says
     who acts on it. ``missing`` says what could not be learnt and why, ``warnings`` what is wrong with it. ``forecast``
-    is the last one of the controller that steers it. ``places`` tells where trials run, on this machine. Times of
-    ``snapshot`` and ``forecast`` are seconds since the sweep began.
+    is the last one of the controller that steers it. ``places`` tells where trials run, on this machine. ``cost`` is
+    what it has cost so far, None where no prices are known. Times of ``snapshot`` and ``forecast`` are seconds since
+    the sweep began.
     """
 
     name: str
@@ -228,6 +229,7 @@ class SweepState:
     over: bool = False
     warnings: tuple[str, ...] = ()
     places: Mapping[TrialId, TrialProcesses] = field(default_factory=dict)
+    cost: float | None = None
 
     @property
     def counted(self) -> TrialCounts:
@@ -260,6 +262,7 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "steered": state.steered,
         "over": state.over,
         "elapsed_s": round(state.snapshot.now, 1),
+        "cost": state.cost,
         **({"left_s": 0.0, "left_low_s": 0.0, "left_high_s": 0.0} if state.over else _left(state.left)),
         "counts": {**asdict(count), "ended": count.ended},
         "best": {formatting.short_id(trial.id): value for trial, value in best_so_far(state.snapshot)},

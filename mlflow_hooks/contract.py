@@ -94,6 +94,8 @@ TAG_SUSPENSIONS: Final = "specon.suspensions"
 TAG_OUTCOME: Final = "specon.outcome"
 """``suspended`` while a trial waits to go on, ``stopped`` once it was ended early, ``diverged`` where it trained to its
 end and its objective is NaN or infinite there; empty where it went on again."""
+TAG_COST: Final = "specon.cost"
+"""What a trial or sweep has cost so far, in the currency of the nodes' prices; only where these are known."""
 TAG_REASON: Final = "specon.reason"
 TAG_OUTLOOK: Final = "specon.outlook"
 """What the policy foresees, such as that the trial will miss its deadline; empty where there is nothing to tell."""

@@ -18,6 +18,7 @@ from controllers.cluster.trial_runs import CampaignTrialRuns
 from controllers.core import labels, trial_lists
 from controllers.core.annotations import most_read_of
 from controllers.core.asks import AsksInText
+from controllers.core.bill import Bill, with_costs
 from controllers.core.errors import SpeconError
 from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch, missing_objectives, with_what_they_logged
@@ -34,6 +35,7 @@ from controllers.policies.registry import parse_policy, spec_or_name
 from controllers.search import SearchQueue
 from controllers.tracking.access import MlflowAwayError
 from controllers.tracking.background import BackgroundReader
+from controllers.tracking.cost_board import CostBoard
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.sweep_runs import Steering
 from controllers.tracking.tag_boards import ForecastBoard, TagBoard
@@ -110,11 +112,13 @@ class CampaignRun:
         self._watch = ObjectiveWatch()
         self._asks = AsksInText()
         self._over = False
+        self._bill: Callable[[], Bill] = Bill
         self.phases = Counter[Phase]()
         # If anything fails in between, the threads that were started by then are ended.
         with ExitStack() as stack:
             self._steered_by = self._assemble(stack)
             self._driver = self._steered_by(self._change.policy)
+            self._bill = lambda: self._driver.bill
             self._stack = stack.pop_all()
 
     @property
@@ -216,7 +220,7 @@ class CampaignRun:
             raise NoResultError(message)
         logged = {self._world.short(trial): names for trial, names in self._source.logged.items()}
         trials = with_what_they_logged(trials, lambda trial: logged.get(trial.id, frozenset()))
-        result = RunResult(self._steering, trials)
+        result = with_costs(RunResult(self._steering, trials), self._costs_so_far(), self._world.short)
         for line in missing_objectives(result).lines:
             _LOG.warning("%s", line, extra=fields(**self._about))
         return result
@@ -314,7 +318,19 @@ class CampaignRun:
         foreseen = services.tags.forecasts(
             lambda: self._source.run_ids, record.run_ids, self._clock.to_epoch, namespace
         )
+        costs = CostBoard(
+            # Written on another thread, which may be sooner than there is a driver.
+            self._costs_so_far,
+            lambda: self._source.run_ids,
+            record.run_ids,
+            lambda: self._over,
+        )
+        stack.enter_context(services.tags.costs(costs, namespace))
         return stack.enter_context(tags), stack.enter_context(foreseen)
+
+    def _costs_so_far(self) -> Bill:
+        """Return the bill. Another thread asks for it, maybe before there is a driver."""
+        return self._bill()
 
     def _tell_change(self, line: str) -> None:
         _LOG.warning("%s", line, extra=fields(**self._about))

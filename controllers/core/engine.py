@@ -9,6 +9,7 @@ from typing import Generic, TypeVar, assert_never
 from pydantic import TypeAdapter, ValidationError
 
 from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
+from controllers.core.bill import Bill, bill_after
 from controllers.core.errors import SearchError, SearchPending
 from controllers.core.goals import with_goals_told
 from controllers.core.model import Point, Progress, Snapshot, Trial, TrialId
@@ -35,8 +36,8 @@ S = TypeVar("S")
 class Memory:
     """What the engine itself must remember between ticks, beside the policy's state.
 
-    ``points`` are the hyperparameters that searches found, ``supply`` what others leave of the nodes. It was last
-    changed ``at`` seconds of the sweep's clock.
+    ``points`` are the hyperparameters that searches found, ``supply`` what others leave of the nodes, ``bill`` what the
+    sweep has cost. It was last changed ``at`` seconds of the sweep's clock.
     """
 
     policy: str
@@ -46,6 +47,7 @@ class Memory:
     points: Mapping[TrialId, Point] = field(default_factory=dict)
     at: float = 0.0
     supply: Supply = field(default_factory=Supply)
+    bill: Bill = field(default_factory=Bill)
 
 
 _MEMORY = TypeAdapter(Memory)
@@ -94,6 +96,8 @@ class Engine(Generic[S]):
         memory, self._state = self._restore()
         self._reasons, self._points = dict(memory.reasons), dict(memory.points)
         self._sight, self._supply = Sight(memory.progress), memory.supply
+        self.bill = memory.bill
+        """What the sweep has cost so far, as far as prices are known."""
         self.saved_at = memory.at if math.isfinite(memory.at) else 0.0
         """When what was restored had last changed, in seconds of the sweep's clock; 0 where nothing was."""
         self._dumped: tuple[tuple[object, ...], str] = (), ""
@@ -124,7 +128,11 @@ class Engine(Generic[S]):
         )
         nodes = self._world.nodes()
         self._supply = supply_after(now, unended, nodes, self._supply)
-        return Snapshot.in_order(now, trials, unended, with_supply(nodes, self._supply), asked)
+        self.bill = bill_after(now, unended, nodes, self.bill)
+        kinds = tuple(self._world.kinds())
+        return Snapshot.in_order(
+            now, trials, unended, with_supply(nodes, self._supply), asked, kinds=kinds, spent=self.bill.spent
+        )
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
         if changed := self._changed_since(proposal.action, seen.named):
@@ -177,13 +185,13 @@ class Engine(Generic[S]):
 
     def _save(self, *, urgent: bool) -> None:
         now, state, progress = self._now, self._state, dict(self._sight.progress)
-        reasons, points, supply = dict(self._reasons), dict(self._points), self._supply
+        reasons, points, supply, bill = dict(self._reasons), dict(self._points), self._supply, self.bill
 
         def dump() -> str:
             of, text = self._dumped
             if of != (state, progress, reasons, points):
                 decisions = dump_state(self._policy, state)
-                memory = Memory(self._policy.name, decisions, progress, reasons, points, now, supply)
+                memory = Memory(self._policy.name, decisions, progress, reasons, points, now, supply, bill)
                 text = _MEMORY.dump_json(memory).decode()
                 self._dumped = (state, progress, reasons, points), text
             return text

@@ -263,6 +263,9 @@ class Node:
     ``supply`` is how many cores its trials get together, where others use so much of it that this is less. ``room``
     is for how many cores of requests trials may start now, where requests alone do not tell: that is more than ``cpu``
     leaves where trials use less than they request, and less where something else is short. None elsewhere.
+    ``leaves_at`` is by when its trials must have left, in seconds of the sweep's clock, None where it stays: it takes
+    no new ones then, so it is not ``ready``. ``kind`` is the name of its ``NodeKind``, empty where nobody tells, and
+    ``price`` what an hour of it costs, None where nobody knows.
     """
 
     name: NodeName
@@ -276,6 +279,9 @@ class Node:
     zone: str = ""
     supply: float = math.inf
     room: float | None = None
+    leaves_at: float | None = None
+    kind: str = ""
+    price: float | None = None
 
     @property
     def supplied(self) -> float:
@@ -283,17 +289,44 @@ class Node:
         return min(self.cpu, self.supply)
 
 
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """A kind of nodes that an autoscaler can add, as far as it is known.
+
+    ``cpu`` cores, ``memory`` bytes and ``devices`` are what an empty one has for trials; as with nodes, a trial may
+    come only if it asks for every kind in ``only_for``. ``boots_s`` are the seconds from the request for one until it
+    takes trials. ``more`` is how many there can be beside those that are there and those that are ``coming``: these
+    were asked for and are not ready yet. ``price`` is what an hour of one costs, None where nobody knows; one that is
+    ``spot`` may be taken away at any time.
+    """
+
+    name: str
+    cpu: float
+    memory: float = math.inf
+    devices: Devices = NO_DEVICES
+    only_for: frozenset[str] = frozenset()
+    zone: str = ""
+    boots_s: float = 120.0
+    more: float = math.inf
+    coming: int = 0
+    price: float | None = None
+    spot: bool = False
+
+
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a policy may look at. Trials and nodes are sorted by name, in whatever order they were given.
+    """All that a policy may look at. Trials, nodes and kinds are sorted by name, in whatever order they were given.
 
-    ``asked`` is what owners ask of trials that have not ended.
+    ``asked`` is what owners ask of trials that have not ended, ``kinds`` what nodes can come, ``spent`` what the sweep
+    has cost so far, None where no price is known.
     """
 
     now: float
     trials: tuple[Trial, ...]
     nodes: tuple[Node, ...]
     asked: Mapping[TrialId, Ask] = field(default_factory=dict)
+    kinds: tuple[NodeKind, ...] = ()
+    spent: float | None = None
     _worked_out: dict[Callable[["Snapshot"], Any], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -302,24 +335,35 @@ class Snapshot:
         # Here once, so that no policy has to sort again to be the same in any order.
         object.__setattr__(self, "trials", tuple(sorted(self.trials, key=attrgetter("id"))))
         object.__setattr__(self, "nodes", tuple(sorted(self.nodes, key=attrgetter("name"))))
+        object.__setattr__(self, "kinds", tuple(sorted(self.kinds, key=attrgetter("name"))))
 
     @classmethod
-    def in_order(
+    def in_order(  # noqa: PLR0913 - what a snapshot has, each named
         cls,
         now: float,
         trials: tuple[Trial, ...],
         unended: tuple[Trial, ...],
         nodes: tuple[Node, ...],
         asked: Mapping[TrialId, Ask] | None = None,
+        *,
+        kinds: tuple[NodeKind, ...] = (),
+        spent: float | None = None,
     ) -> "Snapshot":
         """Return the snapshot of ``trials`` that are sorted by name already; ``unended`` are those that have not ended.
 
         It spares a look at each of thousands of trials at every tick.
         """
-        snapshot = cls(now, (), nodes, asked or {})
+        snapshot = cls(now, (), nodes, asked or {}, kinds, spent)
         object.__setattr__(snapshot, "trials", trials)
         object.__setattr__(snapshot, "unended", unended)
         return snapshot
+
+    def of_trials(self, trials: tuple[Trial, ...], unended: tuple[Trial, ...]) -> "Snapshot":
+        """Return it with these ``trials`` alone, sorted by name as they are here, of which ``unended`` have not ended.
+
+        What owners ask is left out: only the outermost policy hears them.
+        """
+        return Snapshot.in_order(self.now, trials, unended, self.nodes, kinds=self.kinds, spent=self.spent)
 
     @cached_property
     def unended(self) -> tuple[Trial, ...]:

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from controllers.core.actions import Action, Assessment
 from controllers.core.devices import NO_DEVICES, Devices
-from controllers.core.model import Ask, Node, NodeName, Point, Sample, Snapshot, Trial, TrialId
+from controllers.core.model import Ask, Node, NodeKind, NodeName, Point, Sample, Snapshot, Trial, TrialId
 from controllers.core.results import TrialResult
 
 
@@ -105,6 +105,10 @@ class World(Protocol):
 
     def nodes(self) -> Sequence[Node]:
         """Return every node."""
+        ...
+
+    def kinds(self) -> Sequence[NodeKind]:
+        """Return the kinds of nodes that can come; none where no node ever does, or nobody knows."""
         ...
 
     def trial(self, name: TrialId) -> Trial | None:

@@ -29,7 +29,8 @@ class TrialResult:
     is how often it went on with another number of workers, ``workers`` how many it had last. ``first_nodes`` are those
     of the workers of its first attempt, by rank, where the world tells them. ``logged_instead`` names the metrics of a
     trial that never logged its objective; it is None where the trial did, or nobody knows. ``begun_again`` is how
-    many of its attempts began from nothing although one before had trained, where the world counts them.
+    many of its attempts began from nothing although one before had trained, where the world counts them. ``cost`` is
+    what its part of nodes cost, None where no price is known.
     """
 
     id: str
@@ -57,6 +58,7 @@ class TrialResult:
     first_nodes: tuple[str, ...] = ()
     logged_instead: tuple[str, ...] | None = None
     begun_again: int = 0
+    cost: float | None = None
 
     @property
     def loss(self) -> float | None:
@@ -117,11 +119,17 @@ class DeadlinesMet:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One sweep under one policy."""
+    """One sweep under one policy. ``idle_cost`` is what stood idle on nodes of its trials, None without prices."""
 
     policy: str
     trials: tuple[TrialResult, ...]
     interrupted_s: float = 0.0
+    idle_cost: float | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """What the whole sweep cost, None where no price is known."""
+        return None if self.idle_cost is None else self.idle_cost + sum(trial.cost or 0.0 for trial in self.trials)
 
     @property
     def makespan_s(self) -> float:
@@ -170,6 +178,8 @@ class RunResult:
             "deadlines": self.deadlines.asked,
             "deadlines_met": self.deadlines.met,
             "interrupted_s": self.interrupted_s,
+            "cost": self.cost,
+            "idle_cost": self.idle_cost,
             "best": {sweep: ranked[0].id for sweep, ranked in self.ranking().items()},
             "trials": [asdict(t) for t in self.trials],
         }
@@ -180,7 +190,7 @@ class RunResult:
         names = {field.name for field in fields(TrialResult)}
         known = [{name: value for name, value in trial.items() if name in names} for trial in data["trials"]]
         trials = tuple(TrialResult(**{name: _as_it_was(value) for name, value in trial.items()}) for trial in known)
-        return cls(data["policy"], trials, data.get("interrupted_s", 0.0))
+        return cls(data["policy"], trials, data.get("interrupted_s", 0.0), data.get("idle_cost"))
 
 
 def _as_it_was(value: Any) -> Any:  # noqa: ANN401 - any field of a result

@@ -3,6 +3,7 @@
 import math
 from typing import Any, Protocol
 
+from controllers.core.bill import Bill
 from controllers.core.engine import Engine
 from controllers.core.ports import World
 
@@ -95,6 +96,11 @@ class Driver:
         self._beats = beats
         self.due_at = now
         """When the next tick is due, in seconds of the sweep's clock; infinite while nothing asks for one."""
+
+    @property
+    def bill(self) -> Bill:
+        """What the sweep has cost so far."""
+        return self._engine.bill
 
     def advance(self, now: float) -> bool:
         """Let the world go on until ``now``; return whether anything changed, which brings a tick."""

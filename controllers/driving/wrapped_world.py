@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from controllers.core.actions import Action
-from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
+from controllers.core.model import Node, NodeKind, NodeName, Sample, Trial, TrialId
 from controllers.core.ports import ComingTrial, Outcome, World
 from controllers.core.results import TrialResult
 
@@ -44,6 +44,10 @@ class WrappedWorld:
     def nodes(self) -> Sequence[Node]:
         """Return every node."""
         return self._world.nodes()
+
+    def kinds(self) -> Sequence[NodeKind]:
+        """Return the kinds of nodes that can come."""
+        return self._world.kinds()
 
     def trial(self, name: TrialId) -> Trial | None:
         """Return one trial."""

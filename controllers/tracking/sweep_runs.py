@@ -138,6 +138,8 @@ def close_sweep(
             "specon.mean_completion_s": result.mean_completion_s,
             "specon.median_completion_s": result.median_completion_s,
         }
+        if result.cost is not None:
+            figures["specon.cost"] = result.cost
         name = sweep.sweep_id.rpartition(".")[2]
         for best in result.ranking().get(name, ())[:1]:
             figures["specon.best_objective"] = best.final_metric or 0.0

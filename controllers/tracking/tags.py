@@ -16,6 +16,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
 from controllers.tracking.access import shown
+from controllers.tracking.cost_board import CostBoard
 from controllers.tracking.tag_boards import STOPPED, Compose, ForecastBoard, TagBoard
 from mlflow_hooks import contract
 
@@ -40,7 +41,7 @@ class _RefusedError(SpeconError):
     """MLflow answers, and takes nothing for this run."""
 
 
-Board = TagBoard | ForecastBoard
+Board = TagBoard | ForecastBoard | CostBoard
 """Tags of some runs that are to be kept up to date."""
 
 
@@ -121,6 +122,12 @@ class TagWriter:
         board = ForecastBoard(trials, sweeps, to_epoch)
         with self._writing(board, owner):
             yield board
+
+    @contextmanager
+    def costs(self, board: CostBoard, owner: str = "") -> Iterator[None]:
+        """Write the costs of trials and sweeps of ``owner`` while the context lasts."""
+        with self._writing(board, owner):
+            yield
 
     @contextmanager
     def _writing(self, board: Board, owner: str) -> Iterator[None]:

@@ -133,6 +133,13 @@ class TrackedSweeps:
         known = whole and len(ends) == len(self.sweeps)
         return Forecast(0.0, EndRange(*whole) if known else None, ends, trials)
 
+    @property
+    def cost(self) -> float | None:
+        """What all sweeps have cost so far, None where nobody knows."""
+        costs = [_finite(tracked.tags.get(contract.TAG_COST, "")) for tracked in self.sweeps.values()]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known else None
+
 
 def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSweeps:
     """Return what is known of ``sweeps``, which gives the experiment of each sweep id, and of their trials.
@@ -234,6 +241,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         reasons={name: trial.reason() for name, trial in tracked.items()} | _failures(states),
         missing=missing,
         forecast=known.forecast(record.created_at),
+        cost=known.cost,
         over=record.finished,
         warnings=() if missing else _objective_lines(record, states, known),
     )

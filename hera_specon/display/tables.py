@@ -42,6 +42,9 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     for title, counts in early.items():
         if any(counts):
             table.add_row(title, *map(str, counts))
+    costs = [row.result.cost for row in rows]
+    if any(cost is not None for cost in costs):
+        table.add_row("cost", *(formatting.amount(cost) for cost in costs))
     delivered = [row.cores_delivered for row in rows]
     if None not in delivered:
         table.add_row("CPU delivered", *(f"{formatting.cores(cores or 0.0)} cores" for cores in delivered))

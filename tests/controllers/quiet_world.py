@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from controllers.core.actions import ACTION_KINDS, Action
-from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
+from controllers.core.model import Node, NodeKind, NodeName, Sample, Trial, TrialId
 from controllers.core.ports import DONE, ComingTrial, Outcome
 from controllers.core.results import TrialResult
 
@@ -30,6 +30,9 @@ class QuietWorld:
 
     def trial(self, name: TrialId) -> Trial | None:
         return next((trial for trial in self.trials() if trial.id == name), None)
+
+    def kinds(self) -> Sequence[NodeKind]:
+        return []
 
     def node(self, name: NodeName) -> Node | None:
         return next((node for node in self.nodes() if node.name == name), None)

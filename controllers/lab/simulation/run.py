@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controllers.core.actions import Place
+from controllers.core.bill import with_costs
 from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
 from controllers.core.policy import Policy
@@ -127,6 +128,7 @@ class _Sweep:
                 self._tick(driver.due_at)
         self._tick(world.now)  # Once more, so that the record has the last trial's end.
         result = RunResult(self._policy.name, tuple(world.results(self.source.final())))
+        result = with_costs(result, driver.bill, str)
         return SimulatedRun(result, self._record(), world.events, self._ticks, self.source.times())
 
     def _tick(self, at: float) -> None:

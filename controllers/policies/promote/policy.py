@@ -218,4 +218,4 @@ def _narrow(
     unended = tuple(seen(trial) for trial in snapshot.unended)
     changed = {trial.id: trial for trial in unended}
     trials = tuple(changed.get(trial.id, trial) for trial in snapshot.trials)
-    return Snapshot.in_order(snapshot.now, trials, unended, snapshot.nodes)
+    return snapshot.of_trials(trials, unended)

@@ -29,7 +29,7 @@ class Managed(AroundOne):
         trials, unended = (
             tuple(held.get(trial.id, trial) for trial in all_) for all_ in (snapshot.trials, snapshot.unended)
         )
-        wanted = self.policy.decide(Snapshot.in_order(snapshot.now, trials, unended, snapshot.nodes), state)
+        wanted = self.policy.decide(snapshot.of_trials(trials, unended), state)
         theirs = (proposal for proposal in wanted.proposals if proposal.action.trial not in asked)
         ours = (
             proposal

@@ -6,7 +6,7 @@ from typing import Final
 
 from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Stop, Suspend
-from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
+from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.calls.api import WORKFLOWS
@@ -128,6 +128,10 @@ class ArgoWorld:
     def nodes(self) -> Sequence[Node]:
         """Return every node with what it has for this campaign's trials: less what all other pods request."""
         return list(self._looks.current().nodes.values())
+
+    def kinds(self) -> Sequence[NodeKind]:
+        """Return no kind: what an autoscaler of the cluster could add is not read."""
+        return ()
 
     def node(self, name: NodeName) -> Node | None:
         """Return one node."""

@@ -13,7 +13,7 @@ from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
 from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure
-from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
+from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
@@ -158,6 +158,10 @@ class LocalWorld:
         """Return one trial as it is now."""
         job = self._jobs.of_trial(name)
         return None if job is None else self._trial(job)
+
+    def kinds(self) -> Sequence[NodeKind]:
+        """Return no kind: a machine does not grow."""
+        return ()
 
     def node(self, name: NodeName) -> Node | None:
         """Return one slice of this machine as it is now."""

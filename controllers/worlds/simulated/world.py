@@ -7,7 +7,7 @@ from heapq import heappop
 from typing import assert_never
 
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
-from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
+from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import bound_parameters
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
@@ -121,6 +121,10 @@ class SimulatedWorld:
         """Return one trial as it is now."""
         run = self._cluster.submitted.get(name)
         return None if run is None else run.shown()
+
+    def kinds(self) -> Sequence[NodeKind]:
+        """Return no kind: no node comes by itself."""
+        return ()
 
     def node(self, name: NodeName) -> Node | None:
         """Return one node as it is now."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from controllers.cluster.campaign_run import FlushableStore
 from controllers.core.actions import Action, Migrate, Place, Resize, Suspend
-from controllers.core.model import Direction, Node, NodeName, Phase, Sample, Trial, TrialId
+from controllers.core.model import Direction, Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import DONE, ComingTrial, Outcome, World, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.argo.meaning.view import Campaign
@@ -77,6 +77,9 @@ class MemoryWorld:
 
     def nodes(self) -> Sequence[Node]:
         return [Node(ONE, 4.0), Node(TWO, 4.0)]
+
+    def kinds(self) -> Sequence[NodeKind]:
+        return []
 
     def node(self, name: NodeName) -> Node | None:
         return next((node for node in self.nodes() if node.name == name), None)
