@@ -46,6 +46,7 @@ class NodeRequests:
             only if that is believed and it fits there: anybody may write that on a pod of theirs.
         other_pods: all others.
         believed: the uids of those whose claim is believed.
+        leaving: by when pods must have left each node that goes, in Unix seconds.
     """
 
     def __init__(
@@ -54,8 +55,10 @@ class NodeRequests:
         trial_pods: Iterable[PodRecord],
         other_pods: Iterable[OtherPod],
         believed: Collection[str] = frozenset(),
+        leaving: Mapping[str, float] | None = None,
     ) -> None:
         self.nodes: Mapping[str, NodeRecord] = {node.name: node for node in nodes}
+        self.leaving = leaving or {}
         self._by_pods_there = dict.fromkeys(self.nodes, NO_RESOURCES)
         self._by_pods_to_come: dict[str, Resources] = {}
         self._counted = {pod.uid: pod for pod in trial_pods}
@@ -160,7 +163,7 @@ class NodeRoom:
         if node is None:
             return f"there is no node {name}"
         if not node.fit:
-            return f"node {name} takes no pods: it is not ready, or cordoned"
+            return f"node {name} takes no pods: it is not ready, cordoned, or goes"
         if not node.allows(demands):
             return f"node {name} is none for this trial: {_why_not_for(demands, node)}"
         freed = (pod.requests for pod in leaving if pod.on_node and pod.node == name)

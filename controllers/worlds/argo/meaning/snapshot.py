@@ -84,6 +84,9 @@ def take_snapshot(
     live = [pod for name, pod in pods if trials[name].live]
     starts = ((_starts_on(states[name], pod), pod) for name, pod in pods if pod.requests.devices)
     nodes = requests.nodes_for(live, [(node, pod) for node, pod in starts if node], choices.tolerated)
+    for name, until in requests.leaving.items():
+        going = nodes[NodeName(name)]
+        nodes[going.name] = replace(going, leaves_at=until - campaign.created_epoch_s)
     grants = view.grants(campaign.namespace)
     return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, choices, grants)
 

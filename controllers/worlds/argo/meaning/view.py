@@ -13,6 +13,7 @@ from controllers.core.labels import root_of
 from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.grants import GrantReviews, Grants, LeaveBy
 from controllers.worlds.argo.calls.write_queue import WriteQueue
+from controllers.worlds.argo.meaning.leaving import LeavingNodes
 from controllers.worlds.argo.meaning.room import Claims, NodeRequests
 from controllers.worlds.argo.reading.definitions import TrialDefinition, warn_once
 from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
@@ -120,6 +121,7 @@ class ClusterView:
         self._index_lock = threading.Lock()
         self._requests = NodeRequests((), (), ())
         self._claims = Claims()
+        self._leaving = LeavingNodes()
         self._requests_version = -1
         self._requests_until = 0.0
         self._requests_lock = threading.Lock()
@@ -251,7 +253,9 @@ class ClusterView:
                 pods = self.trial_pods()
                 made = (pod for pod in pods if (of := ours.get(pod.workflow_uid)) is not None and of.made(pod))
                 believed = self._claims.believed(made, began)
-                self._requests = NodeRequests(self._nodes.records(), pods, self.other_pods(), believed)
+                nodes = self._nodes.records()
+                leaving = self._leaving.deadlines(nodes, self.api.epoch() or 0.0)
+                self._requests = NodeRequests(nodes, pods, self.other_pods(), believed, leaving)
                 self._requests_version = version
                 ended = time.monotonic()
                 self._requests_until = ended + rest_s(ended - began)

@@ -9,6 +9,7 @@ from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 from controllers.worlds.argo.reading.demands import HOSTNAME, Demands, Taint, labels_of, taints_of
+from controllers.worlds.argo.reading.notices import Notice, notices_of
 from controllers.worlds.argo.reading.pods import Resources
 from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version, version_in
 
@@ -21,7 +22,7 @@ class NodeRecord:
 
     ``hostname`` is what a pod selects it by, ``zone`` where it stands; ``unready_since`` in Unix seconds, None while
     its kubelet is heard. Taints keep pods away that do not ask for every device in ``only_for``, and those that do not
-    tolerate ``taints``. ``kubelet`` is its version, None where it tells none.
+    tolerate ``taints``. ``kubelet`` is its version, None where it tells none. ``notices`` say that it goes.
     """
 
     name: str
@@ -36,6 +37,7 @@ class NodeRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
     zone: str = ""
     kubelet: Version | None = None
+    notices: tuple[Notice, ...] = ()
 
     @property
     def resizes(self) -> bool:
@@ -45,7 +47,7 @@ class NodeRecord:
     @property
     def fit(self) -> bool:
         """Whether a new pod may start there, if it is one for the node."""
-        return self.open and self.unready_since is None
+        return self.open and self.unready_since is None and not self.notices
 
     def allows(self, demands: Demands) -> bool:
         """Whether it is a node for pods with these demands."""
@@ -94,4 +96,5 @@ def project_node(node: Json) -> NodeRecord | None:
         labels=labels_of(node),
         zone=text(node, "metadata", "labels", ZONE, most=253),
         kubelet=version_in(text(node, "status", "nodeInfo", "kubeletVersion", most=128)),
+        notices=notices_of(node),
     )
