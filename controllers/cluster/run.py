@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from controllers.cluster.ability_watch import AbilityWatch
 from controllers.cluster.campaign_run import CampaignRun, FlushableStore, SharedServices
-from controllers.cluster.campaign_world import ForgetfulStore
+from controllers.cluster.campaign_world import ForgetfulStore, ReportedUsage
 from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.election import Election, LeaseTiming
 from controllers.cluster.health import Health, HealthServer, MlflowProbe
@@ -22,7 +22,6 @@ from controllers.cluster.loop import ControllerLoop
 from controllers.cluster.settings import ControllerSettings
 from controllers.core.actions import Action
 from controllers.core.errors import SpeconError
-from controllers.core.model import TrialId
 from controllers.core.ports import World
 from controllers.search import SearchQueue
 from controllers.tracking.access import be_impatient, problem_with
@@ -122,11 +121,17 @@ class ArgoWorlds:
         self._recommend = recommend
 
     def open(
-        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, reports: ReportedUsage
     ) -> tuple[World, FlushableStore]:
         """Return world and state store of one of the view's campaigns."""
         world = ArgoWorld(
-            self._view, campaign, events=self._events, run_of=run_of, cluster_can=self._can, hooked=hooked
+            self._view,
+            campaign,
+            events=self._events,
+            run_of=run_of,
+            cluster_can=self._can,
+            hooked=reports.hooked,
+            ends_soon=reports.ends_soon,
         )
         store = ForgetfulStore() if self._recommend else ConfigMapStore(self._view.api, campaign, now)
         return world, store

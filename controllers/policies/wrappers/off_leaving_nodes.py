@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from controllers.core.actions import Action, Decision, Migrate, Place, Proposal, Resize, Suspend
 from controllers.core.model import NodeName, Snapshot, Trial, TrialId
+from controllers.core.progress import latest_end
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.reports import MOST_STEPS
 from controllers.policies.wrappers.wrapper import AroundOne
 
 LEAST_S: Final = 3.0
@@ -42,12 +42,13 @@ class OffLeavingNodes(AroundOne):
             and trial.id not in leaving
             and (deadline := _deadline(trial, deadlines)) is not None
             and not 0 <= deadline - snapshot.now < LEAST_S
-            and not _ends_by(trial, deadline)
+            and latest_end(trial) > deadline
         }
         ours = {one.action.trial: one for one in self._savings(snapshot, endangered)}
         theirs = (one for one in wanted.proposals if one.action.trial not in ours)
         calls = [at - LAST_CALL_S for name, at in endangered.items() if name not in ours]
-        wakes = [at for at in (wanted.wake_at, *calls) if at is not None and (at == wanted.wake_at or at > snapshot.now)]
+        wakes = [at for at in calls if at > snapshot.now]
+        wakes += [] if wanted.wake_at is None else [wanted.wake_at]
         return replace(wanted, proposals=(*ours.values(), *theirs), wake_at=min(wakes, default=None))
 
     def _savings(self, snapshot: Snapshot, endangered: Mapping[TrialId, float]) -> Iterator[Proposal]:
@@ -74,23 +75,7 @@ def _deadline(trial: Trial, deadlines: Mapping[NodeName, float]) -> float | None
 
 
 def _rank(trial: Trial) -> tuple[float, float, TrialId]:
-    return trial.memory * trial.workers, _end(trial), trial.id
-
-
-def _ends_by(trial: Trial, deadline: float) -> bool:
-    return _end(trial) <= deadline
-
-
-def _end(trial: Trial) -> float:
-    """Return when a trial ends by itself at the latest, in seconds of the sweep's clock; infinite where nobody knows.
-
-    Its steps count as if they had taken all the time since its submission, so it ends earlier rather than later.
-    """
-    progress = trial.progress
-    if progress is None or progress.steps_total is None or not 0 < progress.step <= progress.steps_total <= MOST_STEPS:
-        return float("inf")
-    pace = max(0.0, progress.at - trial.submitted_at) / progress.step
-    return progress.at + pace * (progress.steps_total - progress.step)
+    return trial.memory * trial.workers, latest_end(trial), trial.id
 
 
 def _roomiest(trial: Trial, capacity: Capacity) -> tuple[NodeName, ...]:

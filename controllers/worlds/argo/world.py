@@ -40,6 +40,7 @@ class ArgoWorld:
         run_of: tells the run in MLflow that an attempt shall log to.
         cluster_can: tells the actions that the cluster can carry out; they change where it is upgraded.
         hooked: tells whether a trial's program is known to have our hooks.
+        ends_soon: tells whether a trial has less left to do than another attempt would take to begin.
     """
 
     can_at_best: frozenset[type[Action]] = frozenset(ACTION_KINDS)
@@ -55,8 +56,10 @@ class ArgoWorld:
         run_of: RunOf = lambda *_, **__: "",
         cluster_can: Callable[[], frozenset[type[Action]]] | None = None,
         hooked: Callable[[TrialId], bool] = lambda _: True,
+        ends_soon: Callable[[TrialId], bool] = lambda _: False,
     ) -> None:
         self._hooked = hooked
+        self._ends_soon = ends_soon
         self._view = view
         self._cluster_can = cluster_can
         self._denied = DeniedShares()
@@ -96,7 +99,7 @@ class ArgoWorld:
         self._executor.forget_all_but(uids)
         self._denied.forget_all_but(uids)
         self._adopt_workflow()
-        planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants)
+        planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants, self._ends_soon)
         for trial, state in seen.states.items():
             self._tell_changes(before.trials.get(trial), seen.trials[trial], state.attempt)
             command = planner.next_command(state, self._executor.asked(state.attempt))

@@ -14,6 +14,8 @@ from controllers.worlds.argo.reading.pods import Resources
 from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version, version_in
 
 ZONE: Final = "topology.kubernetes.io/zone"
+_KARPENTER: Final = "karpenter.sh/nodepool"
+"""The label of all nodes that Karpenter made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class NodeRecord:
     def resizes(self) -> bool:
         """Whether its kubelet may change the shares of running pods."""
         return self.kubelet is None or self.kubelet >= RESIZES_SINCE
+
+    @property
+    def karpenters(self) -> bool:
+        """Whether Karpenter made it, and may remove it."""
+        return _KARPENTER in self.labels
 
     @property
     def fit(self) -> bool:
