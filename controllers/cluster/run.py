@@ -19,6 +19,7 @@ from controllers.cluster.instruments import Instruments, MetricsServer
 from controllers.cluster.leadership import AlwaysLeading, KubernetesLease, Leadership
 from controllers.cluster.logs import configure_logs, fields
 from controllers.cluster.loop import ControllerLoop
+from controllers.cluster.node_kinds_file import read_node_kinds
 from controllers.cluster.settings import ControllerSettings
 from controllers.core.actions import Action
 from controllers.core.errors import SpeconError
@@ -65,7 +66,10 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         api = _access(settings)
         # Asked again before every call: what was decided while leading must not be done afterwards.
         api.may_write = lambda: leadership.leading and not settings.recommend
-        view = stack.enter_context(ClusterView(api, settings.namespaces or None, leave_by=settings.leave_by))
+        given = read_node_kinds(settings.node_kinds)
+        view = stack.enter_context(
+            ClusterView(api, settings.namespaces or None, leave_by=settings.leave_by, given=given)
+        )
         health = Health(time.monotonic, settings.stale_after, view.synced, view.age_s, lambda: probe.problem)
         checks = {"/livez": health.why_dead, "/readyz": health.why_unready}
         stack.enter_context(HealthServer(settings.health_port, checks))

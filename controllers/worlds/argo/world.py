@@ -17,6 +17,7 @@ from controllers.worlds.argo.deciding.denied_shares import DeniedShares
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.looks import Looks
+from controllers.worlds.argo.meaning.node_kinds import kinds_that_come
 from controllers.worlds.argo.meaning.shown import result_of
 from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView, rest_s
@@ -133,8 +134,9 @@ class ArgoWorld:
         return list(self._looks.current().nodes.values())
 
     def kinds(self) -> Sequence[NodeKind]:
-        """Return no kind: what an autoscaler of the cluster could add is not read."""
-        return ()
+        """Return the kinds of nodes that can come, one without a name among them: others may come as well."""
+        began = self._campaign.created_epoch_s
+        return kinds_that_come(self._view.requests(), self._view.kinds_seen, began, self._epoch())
 
     def node(self, name: NodeName) -> Node | None:
         """Return one node."""

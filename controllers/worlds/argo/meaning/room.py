@@ -63,9 +63,13 @@ class NodeRequests:
         self._by_pods_to_come: dict[str, Resources] = {}
         self._counted = {pod.uid: pod for pod in trial_pods}
         there, to_come = self._by_pods_there, self._by_pods_to_come
+        self.daemons: dict[str, Resources] = {}
+        """What the pods request that run on every node, by node."""
         for other in other_pods:
             if other.node in there:
                 there[other.node] += other.requests
+                if other.daemon:
+                    self.daemons[other.node] = self.daemons.get(other.node, NO_RESOURCES) + other.requests
         for pod in self._counted.values():
             if pod.on_node and pod.node in there:
                 there[pod.node] += pod.requests

@@ -9,13 +9,12 @@ from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 from controllers.worlds.argo.reading.demands import HOSTNAME, Demands, Taint, labels_of, taints_of
+from controllers.worlds.argo.reading.node_kinds import KARPENTER, NOTHING_GIVEN, GivenKinds, MachineKind
 from controllers.worlds.argo.reading.notices import Notice, notices_of
 from controllers.worlds.argo.reading.pods import Resources
 from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version, version_in
 
 ZONE: Final = "topology.kubernetes.io/zone"
-_KARPENTER: Final = "karpenter.sh/nodepool"
-"""The label of all nodes that Karpenter made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +24,7 @@ class NodeRecord:
     ``hostname`` is what a pod selects it by, ``zone`` where it stands; ``unready_since`` in Unix seconds, None while
     its kubelet is heard. Taints keep pods away that do not ask for every device in ``only_for``, and those that do not
     tolerate ``taints``. ``kubelet`` is its version, None where it tells none. ``notices`` say that it goes.
+    It was made at ``created_at``, in Unix seconds.
     """
 
     name: str
@@ -40,6 +40,8 @@ class NodeRecord:
     zone: str = ""
     kubelet: Version | None = None
     notices: tuple[Notice, ...] = ()
+    created_at: float = 0.0
+    kind: MachineKind = MachineKind()
 
     @property
     def resizes(self) -> bool:
@@ -49,7 +51,7 @@ class NodeRecord:
     @property
     def karpenters(self) -> bool:
         """Whether Karpenter made it, and may remove it."""
-        return _KARPENTER in self.labels
+        return KARPENTER in self.labels
 
     @property
     def fit(self) -> bool:
@@ -74,22 +76,26 @@ class NodeRecord:
             devices_starting=devices_starting,
             only_for=self.only_for,
             zone=self.zone,
+            kind=self.kind.name,
+            price=self.kind.price,
         )
 
 
-def project_node(node: Json) -> NodeRecord | None:
-    """Return the record of a node."""
+def project_node(node: Json, given: GivenKinds = NOTHING_GIVEN) -> NodeRecord | None:
+    """Return the record of a node; ``given`` is what an owner says of nodes."""
     name = text(node, "metadata", "name", most=253)
     if not name:
         return None
     ready = next((c for c in mappings(node, "status", "conditions") if text(c, "type") == "Ready"), {})
-    since = epoch(ready, "lastTransitionTime") or epoch(node, "metadata", "creationTimestamp") or 0.0
+    created_at = epoch(node, "metadata", "creationTimestamp") or 0.0
+    since = epoch(ready, "lastTransitionTime") or created_at
     allocatable = at(node, "status", "allocatable")
     devices = devices_of(device_kinds(allocatable), lambda kind: quantity(allocatable, kind))
     keep_away, amiss = taints_of(node)
     # By convention a taint with the name of a device keeps pods away that do not ask for it; Kubernetes' admission
     # plugin ExtendedResourceToleration, and Sweep, let those tolerate it that do.
     only_for = frozenset(taint.key for taint in keep_away) & devices.kinds()
+    labels = labels_of(node)
     return NodeRecord(
         name=name,
         hostname=text(node, "metadata", "labels", HOSTNAME, most=253) or name,
@@ -100,8 +106,10 @@ def project_node(node: Json) -> NodeRecord | None:
         devices=devices,
         only_for=only_for,
         taints=tuple(taint for taint in keep_away if taint.key not in only_for or taint.effect != "NoSchedule"),
-        labels=labels_of(node),
+        labels=labels,
         zone=text(node, "metadata", "labels", ZONE, most=253),
         kubelet=version_in(text(node, "status", "nodeInfo", "kubeletVersion", most=128)),
         notices=notices_of(node),
+        created_at=created_at,
+        kind=given.of(labels),
     )

@@ -90,11 +90,12 @@ NO_RESOURCES: Final = Resources(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class OtherPod:
-    """A pod on a node that is no trial."""
+    """A pod on a node that is no trial; ``daemon`` tells that each node of its kind has one like it."""
 
     uid: str
     node: str
     requests: Resources
+    daemon: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,11 @@ def project_other(pod: Json) -> OtherPod | None:
     node = text(pod, "spec", "nodeName", most=253)
     if not node or text(pod, "status", "phase") in _OVER:
         return None
-    return OtherPod(text(pod, "metadata", "uid"), node, requests_of(pod))
+    daemon = any(
+        text(owner, "kind") == "DaemonSet" and at(owner, "controller") is True
+        for owner in mappings(pod, "metadata", "ownerReferences")
+    )
+    return OtherPod(text(pod, "metadata", "uid"), node, requests_of(pod), daemon)
 
 
 def project_pod(pod: Json) -> PodRecord | None:
