@@ -352,7 +352,7 @@ class Snapshot:
         object.__setattr__(self, "kinds", tuple(sorted(self.kinds, key=attrgetter("name"))))
 
     @classmethod
-    def in_order(
+    def in_order(  # noqa: PLR0913, PLR0917 - its fields, in their order
         cls,
         now: float,
         trials: tuple[Trial, ...],

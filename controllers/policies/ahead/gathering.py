@@ -24,7 +24,8 @@ def gather_trials(plan: WorkPlan, movable: AbstractSet[TrialId]) -> Iterator[Pro
     It pays if the node would be kept for more than twice as long as all the moves take.
     """
     trials = plan.snapshot.unended
-    elastic = {node.name: node for node in plan.snapshot.nodes if node.kind or plan.snapshot.kinds}
+    kinds = {kind.name for kind in plan.snapshot.kinds if kind.name}
+    elastic = {node.name: node for node in plan.snapshot.nodes if node.kind in kinds}
     if not elastic or plan.weights.contention > MOST_CONTENTION or not all(trial.steady for trial in trials):
         return
     for source in sorted((node for node in elastic.values() if plan.loads.get(node.name)), key=_cheapest(plan)):

@@ -37,8 +37,7 @@ class NewNodes:
         return tuple(self._nodes.values())
 
     def take(self, trial: Trial) -> bool:
-        """Find a place for a trial of one worker, on a node that was opened before if there is; return whether it has.
-        """
+        """Find a place for a trial of one worker, on a node that is open already if it can; return whether it has."""
         self._trials[trial.id] = shape = replace(trial, may_use=None, nodes=())
         for kind in self._line:
             if not kind.holds(trial):

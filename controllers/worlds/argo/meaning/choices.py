@@ -43,9 +43,7 @@ class Choices:
             for demands in kept
         }
         self._allowed_kinds = {
-            demands: self._allowed_kinds[demands]
-            if demands in self._allowed_kinds
-            else self._kinds.for_pods(demands)
+            demands: self._allowed_kinds[demands] if demands in self._allowed_kinds else self._kinds.for_pods(demands)
             for demands in kept
         }
         self._shown = self._untainted.union(*self._allowed.values())

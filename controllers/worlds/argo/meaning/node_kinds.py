@@ -1,4 +1,4 @@
-"""Which kinds of nodes can come to the cluster, by the nodes that came and by what an owner says. Pure but for memory."""
+"""Which kinds of nodes can come to the cluster, by the nodes that came and by what an owner says."""
 
 import math
 from collections import Counter

@@ -1,7 +1,7 @@
 """What kind of machine a node is: by its labels, and by what an owner says of nodes with such labels. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from controllers.core.devices import NO_DEVICES, Devices
@@ -89,11 +89,14 @@ NOTHING_GIVEN: Final = GivenKinds()
 
 @dataclass(frozen=True, slots=True)
 class MachineKind:
-    """The kind of a node: its ``name``, empty where no label tells; the ``price`` of an hour; whether it is ``spot``."""
+    """The kind of a node: its ``name``, empty where no label tells, what an hour costs, and whether it is spot."""
 
     name: str = ""
-    price: float | None = field(default=None)
+    price: float | None = None
     spot: bool = False
+
+
+NO_KIND: Final = MachineKind()
 
 
 def _match(wanted: Mapping[str, str], labels: Mapping[str, str]) -> bool:

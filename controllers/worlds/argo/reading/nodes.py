@@ -9,7 +9,7 @@ from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 from controllers.worlds.argo.reading.demands import HOSTNAME, Demands, Taint, labels_of, taints_of
-from controllers.worlds.argo.reading.node_kinds import KARPENTER, NOTHING_GIVEN, GivenKinds, MachineKind
+from controllers.worlds.argo.reading.node_kinds import KARPENTER, NO_KIND, NOTHING_GIVEN, GivenKinds, MachineKind
 from controllers.worlds.argo.reading.notices import Notice, notices_of
 from controllers.worlds.argo.reading.pods import Resources
 from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version, version_in
@@ -41,7 +41,7 @@ class NodeRecord:
     kubelet: Version | None = None
     notices: tuple[Notice, ...] = ()
     created_at: float = 0.0
-    kind: MachineKind = MachineKind()
+    kind: MachineKind = NO_KIND
 
     @property
     def resizes(self) -> bool:

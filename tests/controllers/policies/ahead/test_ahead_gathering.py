@@ -32,7 +32,7 @@ def gathered(
     seconds: Mapping[str, float] | None = None,
     most: float = 1.0,
     weights: Weights = WEIGHTS,
-    kinds: tuple[NodeKind, ...] = (),
+    kinds: tuple[NodeKind, ...] = (NodeKind("m4", 4.0),),
     movable: frozenset[TrialId] | None = None,
 ) -> list[tuple[str, str]]:
     """Return the moves; each trial can use ``most`` cores, and has 300 s left with them unless ``seconds`` say so."""
@@ -63,9 +63,10 @@ def test_the_dearest_node_goes_first_and_a_node_that_stays_takes_its_trials() ->
 
 
 def test_nobody_moves_where_no_node_can_go() -> None:
-    fixed = [replace(one, kind="") for one in NODES]
-    assert gathered([trial("a", "n1"), trial("b", "n2")], fixed) == []
-    assert gathered([trial("a", "n1"), trial("b", "n2")], fixed, kinds=(NodeKind("m4", 4.0),)) == [("a", "n2")]
+    two = [trial("a", "n1"), trial("b", "n2")]
+    assert gathered(two) == [("a", "n2")]
+    assert gathered(two, [replace(one, kind="") for one in NODES]) == []
+    assert gathered(two, kinds=()) == [], "machines have kinds also where no other comes or goes"
 
 
 @pytest.mark.parametrize("most", [2.0, 2.1])
