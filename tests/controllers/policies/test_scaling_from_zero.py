@@ -45,7 +45,7 @@ def test_a_sweep_begins_without_any_node_and_comes_to_its_end(spec: str) -> None
 def test_where_nothing_is_known_of_nodes_one_trial_tries_and_the_others_follow(spec: str) -> None:
     world = AutoscaledWorld(sweep(20), told=UNKNOWN)
     policy = guard_policy(parse_policy(spec))
-    world.steer(policy, 30.0)
+    world.steer(policy, 40.0)
     assert len(world.asking()) == 1
     world.steer(policy, 1500.0)
     assert world.phases() == {"succeeded": 20}
