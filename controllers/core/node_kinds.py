@@ -71,9 +71,8 @@ def kinds_after(
     asking = {trial.id: trial for trial in trials if trial.id in before.let_go and _asks(trial)}
     let_go = {name: since for name, since in before.let_go.items() if name in asking}
     kinds = _remembered(told, before.kinds)
-    boot = (
-        [max(waited)] if (waited := [now - at for at in before.let_go.values() if 0 <= now - at <= MOST_BOOT_S]) else []
-    )
+    waited = [now - at for at in before.let_go.values() if 0 <= now - at <= MOST_BOOT_S]
+    boot = (max(waited),) if waited else ()
     trust = {}
     for kind in (*kinds, *(kind for kind in told if not kind.name)):
         known = before.trust.get(kind.name, Trust())
