@@ -12,7 +12,8 @@ from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, S
 from controllers.core.bill import Bill, bill_after
 from controllers.core.errors import SearchError, SearchPending
 from controllers.core.goals import with_goals_told
-from controllers.core.model import Point, Progress, Snapshot, Trial, TrialId
+from controllers.core.model import NodeName, Point, Progress, Snapshot, Trial, TrialId
+from controllers.core.node_kinds import KnownKinds, believed_kinds, came_since, kinds_after
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import (
     ActionLog,
@@ -36,8 +37,8 @@ S = TypeVar("S")
 class Memory:
     """What the engine itself must remember between ticks, beside the policy's state.
 
-    ``points`` are the hyperparameters that searches found, ``supply`` what others leave of the nodes, ``bill`` what the
-    sweep has cost. It was last changed ``at`` seconds of the sweep's clock.
+    ``points`` are the hyperparameters that searches found, ``supply`` what others leave of the nodes, ``kinds`` what
+    nodes can come, ``bill`` what the sweep has cost. It was last changed ``at`` seconds of the sweep's clock.
     """
 
     policy: str
@@ -47,6 +48,7 @@ class Memory:
     points: Mapping[TrialId, Point] = field(default_factory=dict)
     at: float = 0.0
     supply: Supply = field(default_factory=Supply)
+    kinds: KnownKinds = field(default_factory=KnownKinds)
     bill: Bill = field(default_factory=Bill)
 
 
@@ -95,7 +97,8 @@ class Engine(Generic[S]):
         self._observers = observers
         memory, self._state = self._restore()
         self._reasons, self._points = dict(memory.reasons), dict(memory.points)
-        self._sight, self._supply = Sight(memory.progress), memory.supply
+        self._sight, self._supply, self._kinds = Sight(memory.progress), memory.supply, memory.kinds
+        self._nodes_before: frozenset[NodeName] | None = None
         self.bill = memory.bill
         """What the sweep has cost so far, as far as prices are known."""
         self.saved_at = memory.at if math.isfinite(memory.at) else 0.0
@@ -129,9 +132,13 @@ class Engine(Generic[S]):
         nodes = self._world.nodes()
         self._supply = supply_after(now, unended, nodes, self._supply)
         self.bill = bill_after(now, unended, nodes, self.bill)
-        kinds = tuple(self._world.kinds())
+        told = self._world.kinds()
+        came, self._nodes_before = came_since(nodes, self._nodes_before)
+        self._kinds = kinds_after(now, unended, came, told, self._kinds)
+        kinds, let_go = believed_kinds(told, self._kinds, now), self._kinds.let_go
+        supplied = with_supply(nodes, self._supply)
         return Snapshot.in_order(
-            now, trials, unended, with_supply(nodes, self._supply), asked, kinds=kinds, spent=self.bill.spent
+            now, trials, unended, supplied, asked, kinds=kinds, let_go=let_go, spent=self.bill.spent
         )
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
@@ -147,6 +154,8 @@ class Engine(Generic[S]):
         self._record(seen.now, proposal, outcome)
         if outcome.done:
             self._reasons[proposal.action.trial] = proposal.reason
+            if seen.kinds and isinstance(proposal.action, Place) and not proposal.action.nodes:
+                self._kinds = self._kinds.with_let_go(proposal.action.trial, seen.now)
         return outcome
 
     def _with_point(self, action: Action, seen: Snapshot) -> Action:
@@ -185,15 +194,16 @@ class Engine(Generic[S]):
 
     def _save(self, *, urgent: bool) -> None:
         now, state, progress = self._now, self._state, dict(self._sight.progress)
-        reasons, points, supply, bill = dict(self._reasons), dict(self._points), self._supply, self.bill
+        reasons, points, bill = dict(self._reasons), dict(self._points), self.bill
+        supply, kinds = self._supply, self._kinds
 
         def dump() -> str:
             of, text = self._dumped
-            if of != (state, progress, reasons, points):
+            if of != (state, progress, reasons, points, kinds):
                 decisions = dump_state(self._policy, state)
-                memory = Memory(self._policy.name, decisions, progress, reasons, points, now, supply, bill)
+                memory = Memory(self._policy.name, decisions, progress, reasons, points, now, supply, kinds, bill)
                 text = _MEMORY.dump_json(memory).decode()
-                self._dumped = (state, progress, reasons, points), text
+                self._dumped = (state, progress, reasons, points, kinds), text
             return text
 
         self._store.save(dump, urgent=urgent)
