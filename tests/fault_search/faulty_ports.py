@@ -19,7 +19,8 @@ from tests.fault_search.case import (
     MetricFault,
     SlowController,
 )
-from tests.fault_search.invariants import InvariantChecker, broken
+from tests.fault_search.broken import broken
+from tests.fault_search.invariants import InvariantChecker
 
 
 class ControllerDied(BaseException):

@@ -18,7 +18,7 @@ from controllers.worlds.simulated.faults import (
 )
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.trial_run import TrialRun
-from controllers.worlds.simulated.workload import WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.controllers.worlds.simulated.workloads import scenario, trial
 

@@ -11,6 +11,7 @@ from controllers.worlds.simulated.faults import NodeLoss, TrialCrash, WorkerMiss
 from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.workload import (
     MIB,
     Network,
@@ -18,7 +19,6 @@ from controllers.worlds.simulated.workload import (
     TrialSpec,
     WorkerExchange,
     Workload,
-    WorkloadError,
 )
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.controllers.worlds.simulated.workloads import trial
