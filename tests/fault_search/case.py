@@ -18,9 +18,9 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import Fault, WorldFault
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.errors import WorkloadError
 
 MetricTrouble = Literal["away", "late", "old", "again", "nan", "infinite"]
 METRIC_TROUBLES: Final[tuple[MetricTrouble, ...]] = get_args(MetricTrouble)

@@ -29,6 +29,7 @@ from controllers.worlds.simulated.scaling import SpotMarket
 from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.workload import TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
+from tests.fault_search.broken import InvariantError, broken
 from tests.fault_search.case import (
     ActionRefusal,
     Case,
@@ -46,7 +47,6 @@ from tests.fault_search.faulty_ports import (
     FaultyMetrics,
     TickFaults,
 )
-from tests.fault_search.broken import InvariantError, broken
 from tests.fault_search.invariants import InvariantChecker
 
 _MOST_TICKS_AT_REST = 1000

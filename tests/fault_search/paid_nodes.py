@@ -38,7 +38,9 @@ class PaidNodes:
         self.check()
         bill = Bill.of(self._world.cluster.meters, self._world.now)
         told = (bill.node_s, bill.cost or 0.0)
-        if any(not math.isclose(a, b, rel_tol=_SLACK, abs_tol=_SLACK) for a, b in zip(told, self._counted, strict=True)):
+        if any(
+            not math.isclose(a, b, rel_tol=_SLACK, abs_tol=_SLACK) for a, b in zip(told, self._counted, strict=True)
+        ):
             broken("the bill is the sum of node seconds", f"{told}, counted {self._counted}")
         held = math.fsum(bill.trials.values())
         if min([bill.cost or 0.0, *bill.trials.values()]) < 0 or held > told[1] * (1 + _SLACK) + _SLACK:

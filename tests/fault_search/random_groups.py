@@ -29,7 +29,10 @@ def with_groups(case: Case, chance: random.Random) -> Case:
     likes = chance.sample(workload.nodes, min(len(workload.nodes), chance.choice((1, 1, 2))))
     groups = tuple(_group(chance, number, like, priced=priced) for number, like in enumerate(likes))
     scaling = Scaling(
-        chance.choice((1.0, 10.0)), chance.choice((0.0, 5.0, 60.0)), chance.choice((30.0, 120.0)), chance.choice((5.0, 60.0))
+        chance.choice((1.0, 10.0)),
+        chance.choice((0.0, 5.0, 60.0)),
+        chance.choice((60.0, 200.0)),
+        chance.choice((5.0, 60.0)),
     )
     changed = replace(workload, nodes=fixed, groups=groups, scaling=scaling)
     if not _holds_all(changed):

@@ -33,7 +33,7 @@ class SimulatedRun:
     """The result of a simulated sweep, its record, and how many events and ticks of the engine it took.
 
     ``reported_at`` is when each trial logged its reports, in seconds, where that was asked for. ``bill`` is what its
-    nodes came to, until those that nobody needs any more are gone. ``taken`` counts the nodes that a provider took away,
+    nodes came to, until those that nobody needs any more are gone. ``taken`` counts the nodes that a provider took,
     ``lost_work_s`` the lone seconds of training that were lost with attempts, over all trials.
     """
 
@@ -42,7 +42,7 @@ class SimulatedRun:
     events: int
     ticks: int
     reported_at: Mapping[TrialId, Sequence[float]] = field(default_factory=dict)
-    bill: Bill = Bill(0.0, None)
+    bill: Bill = field(default_factory=Bill)
     taken: int = 0
     lost_work_s: float = 0.0
 

@@ -21,8 +21,8 @@ from controllers.lab.simulation.tables import PARAMETER, PARAMETERS, TableError,
 from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.scaling import SpotMarket
 from controllers.worlds.simulated.workload import (
-    CurvePoint,
     BOOTS_S,
+    CurvePoint,
     NodeGroup,
     NodeSpec,
     Speedup,

@@ -155,8 +155,8 @@ class Autoscaler:
         coming = [FreeRoom.of(boot.spec) for nodes in self.groups.values() for boot in nodes.coming]
         needed = nodes_needed(pods, coming, [nodes.group for nodes in self.groups.values()], more)
         for name, number in needed.items():
-            while number and self._ask(self.groups[name]):
-                number -= 1
+            for _ in range(number):
+                self._ask(self.groups[name])
         if needed:  # What one group could not give, another may.
             self.look_again()
 

@@ -59,8 +59,8 @@ class Bill:
     What nobody held is in ``cost`` alone.
     """
 
-    node_s: float
-    cost: float | None
+    node_s: float = 0.0
+    cost: float | None = None
     trials: Mapping[TrialId, float] = field(default_factory=dict)
 
     @classmethod

@@ -3,7 +3,6 @@
 Between two events every attempt goes on at a constant rate, so its progress is worked out only when somebody asks.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 from controllers.core.model import NodeName, TrialId

@@ -118,7 +118,9 @@ class BootFault(Fault):
     kind: Literal["boot fault"] = "boot fault"
 
 
-WorldFault = NodeLoss | Crowding | TrialCrash | StartFailure | WorkerMissing | RestoreFault | ResizeDelay | SpotLoss | BootFault
+WorldFault = (
+    NodeLoss | Crowding | TrialCrash | StartFailure | WorkerMissing | RestoreFault | ResizeDelay | SpotLoss | BootFault
+)
 
 
 class FaultLookup:

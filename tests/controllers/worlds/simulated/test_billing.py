@@ -16,7 +16,9 @@ AN_HOUR = 3600.0
 
 
 def run(trials: tuple[TrialSpec, ...], fixed: tuple[NodeSpec, ...] = (), *groups: NodeGroup) -> SimulatedRun:
-    return simulate(Scenario(Workload(trials, fixed, groups=groups, scaling=Scaling(idle_s=60.0)), Costs.free()), Default())
+    return simulate(
+        Scenario(Workload(trials, fixed, groups=groups, scaling=Scaling(idle_s=60.0)), Costs.free()), Default()
+    )
 
 
 def node(cpu: float, price: float | None, name: str = "n", memory: float = float("inf")) -> NodeSpec:

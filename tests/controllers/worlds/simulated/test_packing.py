@@ -13,7 +13,9 @@ def group(name: str, cpu: float, price: float | None = None, devices: Devices | 
     return NodeGroup(NodeSpec(NodeName(name), cpu, price=price, devices=devices or Devices()), 10)
 
 
-def needed(pods: list[TrialSpec], *groups: NodeGroup, most: int = 10, coming: tuple[FreeRoom, ...] = ()) -> dict[str, int]:
+def needed(
+    pods: list[TrialSpec], *groups: NodeGroup, most: int = 10, coming: tuple[FreeRoom, ...] = ()
+) -> dict[str, int]:
     return nodes_needed(pods, coming, groups, dict.fromkeys((one.name for one in groups), most))
 
 

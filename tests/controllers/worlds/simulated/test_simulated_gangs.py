@@ -7,11 +7,11 @@ import pytest
 from controllers.core.actions import Action, Migrate, Place, Resize
 from controllers.core.model import NodeName, Phase, TrialId
 from controllers.core.ports import Outcome
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import NodeLoss, TrialCrash, WorkerMissing, WorldFault
 from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
-from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.workload import (
     MIB,
     Network,

@@ -72,7 +72,7 @@ def test_where_nobody_drains_the_node_what_is_on_it_at_the_end_is_lost_since_its
     sim.advance(66.0)
     (run,) = sim.runs
     assert (run.failures, run.lost_work, run.saved) == (1, 5.0, 60.0)
-    assert completion(sim) == pytest.approx(80.0 + 20.0 + 40.0)
+    assert completion(sim) == pytest.approx(90.0 + 40.0)
 
 
 def test_a_node_that_goes_without_notice_is_missed_only_later() -> None:
@@ -120,8 +120,8 @@ def test_a_market_with_too_few_nodes_takes_some_and_gives_none_until_it_has_more
     sim = world(market, least=0, trials=[trial("a", 100.0)])
     sim.advance(40.0)  # It booted from 10 to 30 s.
     assert [node.leaves_at for node in sim.nodes()] == [55.0]
-    # Refused at 50, 230 and so on, each 180 s later; at 410 s there is one again.
-    assert completion(sim) == pytest.approx(410.0 + 20.0 + 90.0)
+    # Refused at 50 s, and at the first scan 180 s later; 180 s after that there is one again.
+    assert completion(sim) == pytest.approx(430.0 + 20.0 + 90.0)
 
 
 def test_nodes_live_as_long_as_the_market_says_on_average_by_the_seed() -> None:
