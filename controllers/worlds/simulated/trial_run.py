@@ -84,7 +84,7 @@ class TrialRun:
     that is under way leads, ``moved_from`` those where the move that its next attempt completes began. ``workers`` is
     how many it has or starts with; of a gang, ``given`` is what each of its nodes gives each worker there: cores and
     their speed, and ``used`` the cores that all of them use there. A worker of a ``silent`` run is on a node that was
-    lost. ``unmet`` counts the attempts whose workers did not all come, ``evictions`` those that their nodes told to leave.
+    lost. ``unmet`` counts the attempts whose workers did not all come, ``evictions`` those whose nodes were drained.
     ``lost_work`` is the work, in lone seconds, that was lost in all. ``rest`` is what it was told to leave for, if
     not for a move; ``stopped`` is why it was stopped, empty where it was not.
     ``scales`` counts the attempts that had another number of workers than ``size_before``, that of the one before.
