@@ -24,6 +24,8 @@ def with_groups(case: Case, chance: random.Random) -> Case:
         return case
     workload = case.scenario.workload
     kept = chance.choice((0, 0, len(workload.nodes) // 2, len(workload.nodes)))
+    if any(trial.gang for trial in workload.trials):
+        kept = len(workload.nodes)  # No policy asks for nodes for a gang.
     priced = chance.choice((True, True, False))
     fixed = tuple(replace(node, price=_price(chance) if priced else None) for node in workload.nodes[:kept])
     likes = chance.sample(workload.nodes, min(len(workload.nodes), chance.choice((1, 1, 2))))
