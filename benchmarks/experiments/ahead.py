@@ -19,14 +19,19 @@ from controllers.lab.simulation.evaluation import (
     run_plans,
 )
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
+from controllers.lab.simulation.experiments.elastic_experiments import ELASTIC_EXPERIMENTS
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
 
 BASELINE, POLICY, CLAIRVOYANT = "default", "ahead", "shortest-remaining"
 COMPARED: Final = (BASELINE, POLICY, CLAIRVOYANT)
 ABLATED: Final = ("S4", "S5", "S6", "G3", "A1", "A3")
 NEAR_BOUND: Final = ("S4", "S5", "S6", "G1", "G2", "G3")
-EXPERIMENTS: Final = {name: one for name, one in EVERY_EXPERIMENT.items() if not name.endswith(("-random", "-tpe"))}
-"""Without those of searches, whose trials are those of C1, C3 and C4."""
+EXPERIMENTS: Final = {
+    name: one
+    for name, one in EVERY_EXPERIMENT.items()
+    if not name.endswith(("-random", "-tpe")) and one not in ELASTIC_EXPERIMENTS
+}
+"""Without those of searches, whose trials are those of C1, C3 and C4, and those with a page of their own."""
 SLIGHTLY: Final = 0.005
 ABLATION_SEEDS: Final = 15
 """At most: what a rule is worth shows over fewer seeds than whether the policy is worse anywhere."""

@@ -28,6 +28,7 @@ from controllers.lab.simulation.evaluation import (
 )
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS
+from controllers.lab.simulation.experiments.elastic_experiments import ELASTIC_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS
 from controllers.lab.simulation.experiments.many_nodes import MANY_NODES_EXPERIMENTS
@@ -37,7 +38,13 @@ Done = Callable[[int], None]
 Part = Callable[[Path, Sequence[int], Done], None]
 COMPARED = ("default", "specon", "specon+flowcon", "fifo", "gandiva", "shortest-remaining", "longest-remaining")
 _SEED = 0
-_WITH_OWN_PAGES = (*EVERYDAY_EXPERIMENTS, *MANY_NODES_EXPERIMENTS, *CURVE_EXPERIMENTS, *GANG_EXPERIMENTS)
+_WITH_OWN_PAGES = (
+    *EVERYDAY_EXPERIMENTS,
+    *MANY_NODES_EXPERIMENTS,
+    *CURVE_EXPERIMENTS,
+    *GANG_EXPERIMENTS,
+    *ELASTIC_EXPERIMENTS,
+)
 
 
 def tables(out: Path, seeds: Sequence[int], done: Done) -> None:

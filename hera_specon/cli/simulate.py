@@ -103,6 +103,8 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       E1        elastic gangs: jobs of one to four workers that arrive over time, like DRAGON's
       X0 to X6  machines that others use too: a dip, noise, a slow node, stolen time; X6: gangs; X1-blind to
                 X5-blind: trials do not tell how long they wait for a CPU
+      Z1 to Z4  nodes that come and go, from none and back to none; Y1 to Y3: spot nodes that are taken, with no
+                notice, 15 s and 120 s of it. Node hours and costs stand beside the times
       L1-blind: L1 without its hyperparameters; L1-narrow, L1-narrow-blind: where trials can use what they request
 
     Or a folder with the tables of a workload, or a table of learning curves from which each seed draws a sweep

@@ -73,11 +73,11 @@ def _ours(summary: PolicySummary, experiment: Setup) -> tuple[str, ...]:
     return (
         summary.policy if summary.effective == _canonical(summary.policy) else summary.effective,
         *(_format_measure(summary, measure) for measure in experiment.measures),
-        _seconds(summary.over_seeds(lambda run: run.makespan_s)),
+        _one_place(summary.over_seeds(lambda run: run.makespan_s)),
         _percent(summary.over_seeds(lambda run: run.makespan_change) if against else None),
-        _seconds(summary.over_seeds(lambda run: run.mean_completion_s)),
+        _one_place(summary.over_seeds(lambda run: run.mean_completion_s)),
         _percent(summary.over_seeds(lambda run: run.mean_change) if against else None),
-        _seconds(summary.over_seeds(lambda run: run.median_completion_s)),
+        _one_place(summary.over_seeds(lambda run: run.median_completion_s)),
         _share(summary.over_seeds(lambda run: run.faster_share) if against else None),
         _two_places(summary.over_seeds(lambda run: run.worst_loser) if against else None),
         _two_places(summary.over_seeds(lambda run: run.bound_ratio)),
@@ -129,7 +129,7 @@ def _share_alone(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _seconds(mean: MeanOverSeeds | None) -> str:
+def _one_place(mean: MeanOverSeeds | None) -> str:
     return _with_reach(mean, lambda value: f"{value:.1f}")
 
 
@@ -169,9 +169,12 @@ def _with_reach(
 _WITH_REACH: Mapping[Unit, Callable[[MeanOverSeeds | None], str]] = {
     "share": _finer_share,
     "change": _percent,
-    "seconds": _seconds,
+    "seconds": _one_place,
     "trials": _two_places,
     "percent": lambda mean: _with_reach(mean, lambda value: f"{value:.2f}", unit=" %"),
+    "hours": _two_places,
+    "money": _two_places,
+    "number": _one_place,
 }
 _ALONE: Mapping[Unit, Callable[[float], str]] = {
     "share": _share_alone,
@@ -179,6 +182,9 @@ _ALONE: Mapping[Unit, Callable[[float], str]] = {
     "seconds": _number,
     "trials": _number,
     "percent": _number,
+    "hours": _number,
+    "money": _number,
+    "number": _number,
 }
 
 

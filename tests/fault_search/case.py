@@ -18,9 +18,9 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import Fault, WorldFault
 from controllers.worlds.simulated.scenario import Scenario
-from controllers.worlds.simulated.workload import WorkloadError
 
 MetricTrouble = Literal["away", "late", "old", "again", "nan", "infinite"]
 METRIC_TROUBLES: Final[tuple[MetricTrouble, ...]] = get_args(MetricTrouble)
@@ -130,7 +130,8 @@ class Case:
     def size(self) -> str:
         """How much there is of what, in words."""
         workload = self.scenario.workload
-        return f"{len(workload.trials)} trials, {len(workload.nodes)} nodes, {len(self.faults)} faults"
+        groups = f", {len(workload.groups)} groups" if workload.groups else ""
+        return f"{len(workload.trials)} trials, {len(workload.nodes)} nodes{groups}, {len(self.faults)} faults"
 
 
 _CASE = TypeAdapter(Case)

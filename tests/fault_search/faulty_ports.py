@@ -12,6 +12,7 @@ from controllers.core.policy import Policy, PolicyStateError, dump_state, load_s
 from controllers.core.ports import MetricSource, Outcome, refused
 from controllers.driving.wrapped_world import WrappedWorld
 from controllers.worlds.simulated.world import SimulatedWorld
+from tests.fault_search.broken import broken
 from tests.fault_search.case import (
     ActionRefusal,
     ControllerCrash,
@@ -19,7 +20,7 @@ from tests.fault_search.case import (
     MetricFault,
     SlowController,
 )
-from tests.fault_search.invariants import InvariantChecker, broken
+from tests.fault_search.invariants import InvariantChecker
 
 
 class ControllerDied(BaseException):

@@ -13,19 +13,23 @@ from controllers.driving.driver import VirtualBeats
 from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.faults import (
+    BootFault,
     Crowding,
     NodeLoss,
     ResizeDelay,
     RestoreFault,
+    SpotLoss,
     StartFailure,
     TrialCrash,
     WorkerMissing,
     WorldFault,
 )
 from controllers.worlds.simulated.gangs import gang_speed
+from controllers.worlds.simulated.scaling import SpotMarket
 from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.workload import TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedMetrics, SimulatedWorld
+from tests.fault_search.broken import InvariantError, broken
 from tests.fault_search.case import (
     ActionRefusal,
     Case,
@@ -43,7 +47,7 @@ from tests.fault_search.faulty_ports import (
     FaultyMetrics,
     TickFaults,
 )
-from tests.fault_search.invariants import InvariantChecker, InvariantError, broken
+from tests.fault_search.invariants import InvariantChecker
 
 _MOST_TICKS_AT_REST = 1000
 """Ticks without any event after which the sweep counts as stuck, unless the world knows when the next event is due."""
@@ -94,7 +98,7 @@ class FaultyRun:
         self._store = CheckedStore(self._world, policy, self._tick_faults, case.journal_every_s)
         refusals = [fault for fault in faults if isinstance(fault, ActionRefusal)]
         self._checked_world = CheckedWorld(self._world, self._store, self._tick_faults, refusals)
-        self._checker = InvariantChecker(self._world.cluster, self._checked_world.leaves_begun)
+        self._checker = InvariantChecker(self._world, self._checked_world.leaves_begun)
         troubles = [fault for fault in faults if isinstance(fault, MetricFault)]
         source = CheckedMetrics(SimulatedMetrics(self._world, case.scenario.costs.metric_delay_s), self._checker)
         self._source = FaultyMetrics(source, self._world, self._tick_faults, troubles)
@@ -111,12 +115,22 @@ class FaultyRun:
             while not self._world.finished:
                 self._go_on()
             self._checker.check_the_end()
+            self._let_nodes_go()
         except InvariantError as error:
             violation = Violation(error.invariant, error.detail, self._world.now)
         except Exception as error:  # noqa: BLE001 - any error of ours is a find
             violation = Violation(f"nothing fails with {type(error).__name__}", str(error), self._world.now)
         moves = sum(run.moves for run in self._world.runs)
         return CaseResult(violation, self._world.events, self._ticks, moves, self._crashes)
+
+    def _let_nodes_go(self) -> None:
+        """Let the nodes go that nobody needs any more."""
+        until = self._world.now + self._bound
+        while self._world.shrinks:
+            if self._world.next_at > until:
+                broken("nodes that nobody needs go", f"there are {list(self._world.cluster.nodes)}")
+            self._advance(self._world.next_at)
+        self._checker.check_the_bill()
 
     def _go_on(self) -> None:
         tick_at, due = self._tick_at(), self._world.next_at
@@ -216,7 +230,9 @@ def latest_end_s(case: Case) -> float:
     )
     outages = sum(_outage_s(fault) for fault in case.faults)
     alone = sum(_alone_s(trial, workload, costs) for trial in workload.trials)
-    return arrivals + (faults_end + outages) + alone
+    markets = [group.spot for group in workload.groups if group.spot is not None]
+    returns = max((at for market in markets for at, _ in market.available), default=0.0)
+    return max(arrivals, returns) + (faults_end + outages) + alone
 
 
 def _outage_s(fault: WorldFault | ControllerFault) -> float:
@@ -228,8 +244,10 @@ def _outage_s(fault: WorldFault | ControllerFault) -> float:
             return fault.down_s
         case ResizeDelay():
             return fault.delay_s
-        case RestoreFault():
+        case RestoreFault() | BootFault():
             return fault.seconds
+        case SpotLoss():
+            return fault.notice_s + SpotMarket().known_after_s
         case Crowding() | TrialCrash() | StartFailure() | WorkerMissing():
             return 0.0
         case SlowController() | ActionRefusal() | ClockStep() | MetricFault():
@@ -241,13 +259,18 @@ def _outage_s(fault: WorldFault | ControllerFault) -> float:
 def _alone_s(trial: TrialSpec, workload: Workload, costs: Costs) -> float:
     fitting = [
         node
-        for node in workload.nodes
+        for node in workload.most_nodes
         if node.cpu >= trial.cpu and node.memory >= trial.memory and trial.devices.within(node.devices)
     ]
     speeds = [(node, node.speed_of(_MOST_TOGETHER)) for node in fitting]
     slowest = min(trial.speedup.speed(min(node.cpu, trial.limit)) * speed for node, speed in speeds)
     importing = costs.start_cpu_s / min(min(node.cpu, trial.limit, 1.0) * speed for node, speed in speeds)
     between = max(costs.retry_s, costs.next_attempt_s) + costs.leave_s + costs.grace_s + costs.heartbeat_s
+    if workload.groups:
+        # Each attempt may have to wait for a node, for one that never comes, and for a provider that has none.
+        scaling = workload.scaling
+        waits = max(group.boots_s for group in workload.groups)
+        between += waits + scaling.gives_up_s + scaling.retry_s + scaling.idle_s + 3 * scaling.scan_s
     if trial.gang:
         # Two half-placed gangs may keep each other from starting until they have waited long enough, again and again.
         between += 2 * (costs.start_s + costs.meet_s + costs.meet_within_s)

@@ -3,15 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn
 
 from controllers.core.devices import NO_DEVICES
-from controllers.core.errors import SpeconError
 from controllers.core.model import Sample, TrialId
-from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.events import ClusterEvent, ClusterEventKind
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
+from controllers.worlds.simulated.world import SimulatedWorld
+from tests.fault_search.broken import broken
+from tests.fault_search.paid_nodes import PaidNodes
 
 _SLACK = 1e-6
 _PLACELESS = frozenset({Stage.GATED, Stage.QUEUED, Stage.AWAY, Stage.SUSPENDED})
@@ -20,34 +20,11 @@ _COMPUTING = frozenset({Stage.WARMING, Stage.TRAINING})
 _TOGETHER = frozenset({Stage.STARTING, Stage.RESTORING, Stage.LEAVING, *_COMPUTING})
 
 
-class InvariantError(SpeconError):
-    """An invariant does not hold.
-
-    Args:
-        invariant: which one, in words.
-        detail: with which values.
-    """
-
-    def __init__(self, invariant: str, detail: str) -> None:
-        super().__init__(f"{invariant}: {detail}")
-        self.invariant = invariant
-        self.detail = detail
-
-
-def broken(invariant: str, detail: str) -> NoReturn:
-    """Report that an invariant does not hold.
-
-    Raises:
-        InvariantError: always.
-    """
-    raise InvariantError(invariant, detail)
-
-
 @dataclass(slots=True)
 class _Past:
     """A trial as it was: ``work`` in lone seconds that grew by ``rate`` each second, and the ``most`` that ever was.
 
-    ``counts`` are its attempts, failures, moves and suspensions.
+    ``counts`` are its attempts, failures, moves and suspensions, ``lost`` the work that it has lost.
     """
 
     at: float = 0.0
@@ -56,18 +33,21 @@ class _Past:
     most: float = 0.0
     counts: tuple[int, int, int, int] = (0, 0, 0, 0)
     ended: bool = False
+    lost: float = 0.0
 
 
 class InvariantChecker:
     """Checks a simulated sweep against the invariants; remembers what it saw, as some are about what came before.
 
     Args:
-        cluster: the sweep's trials and nodes.
+        world: the sweep's trials and nodes.
         leaves_begun: how many moves and suspensions of each trial the world has accepted.
     """
 
-    def __init__(self, cluster: SimulatedCluster, leaves_begun: Mapping[TrialId, int]) -> None:
+    def __init__(self, world: SimulatedWorld, leaves_begun: Mapping[TrialId, int]) -> None:
+        cluster = world.cluster
         self._cluster = cluster
+        self._paid = PaidNodes(world)
         self._leaves_begun = leaves_begun
         self._past = {trial: _Past() for trial in cluster.runs}
         self._samples: dict[TrialId, Sample] = {}
@@ -78,6 +58,7 @@ class InvariantChecker:
         Raises:
             InvariantError: an invariant does not hold.
         """
+        self._paid.check()
         due = {what for _, what in self._cluster.queue.pending}
         for node in self._cluster.nodes.values():
             self._check_capacity(node)
@@ -90,6 +71,7 @@ class InvariantChecker:
             if not 0 <= run.saved <= past.most * (1 + _SLACK) + _SLACK:
                 broken("checkpoints hold work that was done", f"{run.spec.id}: {run.saved} s saved of {past.most}")
             self._check_counts(run, past)
+            self._check_lost(run, past)
             self._check_gang(run)
             if run.stage is not Stage.ENDED:
                 self._check_place(run)
@@ -118,6 +100,17 @@ class InvariantChecker:
                 broken("who succeeds has done and reported all", f"{run.spec.id}: {steps} steps, {run.work} s of work")
             if not run.succeeded and run.failures < run.spec.retries:
                 broken("a trial fails only without retries left", f"{run.spec.id}: {run.failures} failures")
+
+    def check_the_bill(self) -> None:
+        """Check that the bill says what the nodes came to, once those have gone that nobody needs any more."""
+        self._paid.check_the_bill()
+
+    def _check_lost(self, run: TrialRun, past: _Past) -> None:
+        """Check that a trial which keeps checkpoints loses no more at a time than since the last one was due."""
+        lost, every = run.lost_work - past.lost, run.spec.checkpoint_every_s
+        if lost < 0 or (every is not None and lost > every * (1 + _SLACK) + _SLACK):
+            broken("a loss costs at most the last checkpoint", f"{run.spec.id}: {lost} s of work, saved each {every}")
+        past.lost = run.lost_work
 
     def _check_capacity(self, node: NodeRun) -> None:
         cpu = max(node.cpu_given, node.cpu_promised)
@@ -184,7 +177,7 @@ class InvariantChecker:
             broken("counts never fall", f"{name}: attempt, failures, moves, suspensions {counts} after {past}")
         if run.failures > run.spec.retries:
             broken("retries are kept to", f"{name}: {run.failures} failures, {run.spec.retries} retries")
-        if run.attempt > 1 + run.failures + run.unmet + begun or run.moves + run.suspensions > begun:
+        if run.attempt > 1 + run.failures + run.unmet + run.evictions + begun or run.moves + run.suspensions > begun:
             broken(
                 "every attempt has a cause", f"{name}: attempt, failures, moves, suspensions {counts}, {begun} begun"
             )

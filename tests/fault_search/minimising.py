@@ -5,7 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
-from controllers.worlds.simulated.workload import Workload, WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
+from controllers.worlds.simulated.workload import Workload
 from tests.fault_search.case import Case
 
 T = TypeVar("T")
@@ -59,11 +60,15 @@ def _without_a_piece(whole: Sequence[T], pieces: int) -> Iterator[list[T]]:
 
 
 def _with_trials(case: Case, trials: Sequence[Any]) -> Case:
-    return _with_workload(case, Workload(tuple(trials), case.scenario.workload.nodes))
+    return _with_workload(case, replace(case.scenario.workload, trials=tuple(trials)))
 
 
 def _with_nodes(case: Case, nodes: Sequence[Any]) -> Case:
-    return _with_workload(case, Workload(case.scenario.workload.trials, tuple(nodes)))
+    return _with_workload(case, replace(case.scenario.workload, nodes=tuple(nodes)))
+
+
+def _with_groups(case: Case, groups: Sequence[Any]) -> Case:
+    return _with_workload(case, replace(case.scenario.workload, groups=tuple(groups)))
 
 
 def _with_reports(case: Case, reports: Sequence[Any]) -> Case:
@@ -76,11 +81,14 @@ def _with_workload(case: Case, workload: Workload) -> Case:
     """Return ``case`` with another workload, and only those pins and faults that are about what it has."""
     trials = {trial.id for trial in workload.trials}
     nodes = {node.name for node in workload.nodes}
+    groups = {group.name for group in workload.groups}
     pinned = {trial: node for trial, node in case.scenario.pinned.items() if trial in trials and node in nodes}
     faults = tuple(
         fault
         for fault in case.faults
-        if getattr(fault, "trial", None) in {None, *trials} and getattr(fault, "node", None) in {None, *nodes}
+        if getattr(fault, "trial", None) in {None, *trials}
+        and getattr(fault, "node", None) in {None, *nodes}
+        and getattr(fault, "group", None) in {None, *groups}
     )
     return replace(case, scenario=replace(case.scenario, workload=workload, pinned=pinned), faults=faults)
 
@@ -89,6 +97,7 @@ _PARTS: Final[tuple[tuple[Callable[[Case], Sequence[Any]], Callable[[Case, Seque
     (lambda case: case.faults, lambda case, faults: replace(case, faults=tuple(faults))),
     (lambda case: case.scenario.workload.trials, _with_trials),
     (lambda case: case.scenario.workload.nodes, _with_nodes),
+    (lambda case: case.scenario.workload.groups, _with_groups),
     (
         lambda case: [(trial.id, report) for trial in case.scenario.workload.trials for report in trial.reports],
         _with_reports,

@@ -33,6 +33,7 @@ from tests.fault_search.case import (
     MetricFault,
     SlowController,
 )
+from tests.fault_search.random_groups import with_groups
 
 _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 STACKED = (
@@ -58,7 +59,7 @@ def every_policy() -> tuple[str, ...]:
 def draw_case(seed: int, policy: str) -> Case:
     """Return the case of ``seed`` under ``policy``, whose intervals are drawn where it has no parameters."""
     chance = random.Random(seed)  # noqa: S311 - draws cases
-    # Devices, tellings and gangs have generators of their own, so that all else of a seed is as it was without them.
+    # Devices, tellings, gangs and groups have generators of their own: all else of a seed is as it was without them.
     workload = with_devices(draw_workload(chance), random.Random(f"{seed}:devices"))  # noqa: S311 - as above
     workload = with_tellings(workload, random.Random(f"{seed}:tellings"))  # noqa: S311 - as above
     gangs = random.Random(f"{seed}:gangs")  # noqa: S311 - as above
@@ -78,7 +79,8 @@ def draw_case(seed: int, policy: str) -> Case:
         missing = range(gangs.choice((0, 0, 1, 3)))
         faults += tuple(WorkerMissing(gangs.choice(together), gangs.randint(1, 4)) for _ in missing)
         scenario = replace(scenario, costs=_with_meetings(scenario.costs, gangs))
-    return Case(_with_intervals(policy, chance), scenario, faults, chance.choice((0.0, 10.0)))
+    case = Case(_with_intervals(policy, chance), scenario, faults, chance.choice((0.0, 10.0)))
+    return with_groups(case, random.Random(f"{seed}:groups"))  # noqa: S311 - as above
 
 
 def _with_intervals(policy: str, chance: random.Random) -> str:

@@ -16,10 +16,10 @@ from controllers.driving import assembly
 from controllers.policies.registry import POLICIES
 from controllers.policies.wrappers.guarded import Guarded
 from controllers.worlds.simulated.cluster import SimulatedCluster
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import NodeLoss, WorldFault
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.trial_run import Stage, TrialRun
-from controllers.worlds.simulated.workload import WorkloadError
 from tests.fault_search import search
 from tests.fault_search.case import (
     ActionRefusal,

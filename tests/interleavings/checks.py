@@ -18,7 +18,7 @@ from controllers.driving.wrapped_world import WrappedWorld
 from controllers.worlds.argo.calls.untrusted import at, mappings
 from controllers.worlds.argo.writing.state_store import _unpacked
 from tests.controllers.worlds.argo.fake_api import Change, Json, Store
-from tests.fault_search.invariants import InvariantError
+from tests.fault_search.broken import InvariantError
 from tests.interleavings.perils import ON_PURPOSE
 
 ATTEMPTS_LEAVE_BEFORE_DELETION = "no running trial is deleted"

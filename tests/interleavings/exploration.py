@@ -31,7 +31,7 @@ from tests.controllers.cluster.whole_controller import Ports, whole_controller
 from tests.controllers.worlds.argo.conftest import Told
 from tests.controllers.worlds.argo.fake_api import Store
 from tests.controllers.worlds.argo.objects import NAMESPACE
-from tests.fault_search.invariants import InvariantError
+from tests.fault_search.broken import InvariantError
 from tests.interleavings.api import SteppedApi
 from tests.interleavings.checks import CheckedWorld, Checks, Unforeseen
 from tests.interleavings.perils import Perils

@@ -199,7 +199,10 @@ def first_nodes(experiment: Setup, workload: Workload, seed: int) -> Mapping[Tri
     """Return where each trial starts if nothing but the default scheduler decides."""
     scenario, surrogate = Scenario(workload, experiment.costs, seed), experiment.surrogate(seed)
     run = simulate(scenario, experiment.scheduler(seed), surrogate=surrogate)
-    return {TrialId(trial.id): NodeName(trial.first_node) for trial in run.result.trials}
+    # A node that comes and goes is called differently in every run: no trial can wait for it.
+    staying = {node.name for node in workload.nodes}
+    firsts = ((TrialId(trial.id), NodeName(trial.first_node)) for trial in run.result.trials)
+    return {trial: node for trial, node in firsts if node in staying}
 
 
 def run_plans(

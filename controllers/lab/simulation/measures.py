@@ -1,5 +1,6 @@
 """What an experiment is judged by beside its times: each paper's own measure, as data. Pure."""
 
+import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ from controllers.lab.simulation.run import SimulatedRun
 from controllers.record import measures
 from controllers.worlds.simulated.workload import Workload
 
-Unit = Literal["share", "change", "seconds", "trials", "percent"]
-"""A part from 0 to 1; a change against the baseline, as a part of it; seconds; a number of trials; hundredths."""
+Unit = Literal["share", "change", "seconds", "trials", "percent", "hours", "money", "number"]
+"""A part from 0 to 1; a change against the baseline, as a part of it; seconds; a number of trials; hundredths; hours;
+an amount of whatever currency prices are in; a number of anything.
+"""
 TOLERANCE: Final = 0.1
 """Part of the time per step asked for by which it may be missed: our choice, DQoES's is not public."""
 
@@ -63,7 +66,13 @@ def measures_of(workload: Workload) -> tuple[RunMeasure, ...]:
         measures += TARGETS
     if any(asked.seconds_per_step is not None for asked in goals):
         measures += PACES
-    return measures
+    return (*measures, *node_measures(workload))
+
+
+def node_measures(workload: Workload) -> tuple[RunMeasure, ...]:
+    """Return what the nodes of ``workload`` are judged by, where they come and go or have prices."""
+    measures = NODES if workload.groups else ()
+    return (*measures, *COSTS) if workload.priced else measures
 
 
 # Measures are functions with names, and no lambdas: they are pickled on their way to other processes.
@@ -151,6 +160,50 @@ def _utilisation_change(ran: ComparedRun) -> float | None:
     return _change(ran, lambda run: measures.utilisation(run.timeline, cores))
 
 
+def _node_hours(ran: ComparedRun) -> float:
+    return ran.run.bill.node_s / 3600
+
+
+def _cost(ran: ComparedRun) -> float | None:
+    return ran.run.bill.cost
+
+
+def _cost_of_a_trial(ran: ComparedRun) -> float | None:
+    cost = ran.run.bill.cost
+    return None if cost is None else cost / len(ran.run.result.trials)
+
+
+def _cost_change(ran: ComparedRun) -> float | None:
+    return _change(ran, lambda run: run.bill.cost)
+
+
+def _held_share(ran: ComparedRun) -> float | None:
+    bill = ran.run.bill
+    return math.fsum(bill.trials.values()) / bill.cost if bill.cost else None
+
+
+def _taken(ran: ComparedRun) -> float:
+    return ran.run.taken
+
+
+def _lost_per_loss(ran: ComparedRun) -> float | None:
+    return ran.run.lost_work_s / ran.run.taken if ran.run.taken else None
+
+
+NODES: Final = (RunMeasure("node_hours", "node hours", "hours", _node_hours),)
+"""Of clusters whose nodes come and go: from when each was asked for until it was gone."""
+COSTS: Final = (
+    RunMeasure("cost", "cost", "money", _cost),
+    RunMeasure("cost_change", "change", "change", _cost_change),
+    RunMeasure("cost_per_trial", "a trial", "money", _cost_of_a_trial),
+    RunMeasure("cost_held", "held by trials", "share", _held_share),
+)
+"""Of nodes with prices: what they cost until they were gone, and the part of it in which trials held them."""
+LOSSES: Final = (
+    RunMeasure("nodes_taken", "nodes taken", "number", _taken),
+    RunMeasure("lost_per_loss_s", "lost a time", "seconds", _lost_per_loss),
+)
+"""Of spot nodes: how many their provider took, and the training (lone seconds) that was lost with each."""
 CLUSTER: Final = (
     RunMeasure("best_trial", "best trial", "change", _best_trial),
     RunMeasure("variance_of_use", "variance of use", "change", _variance_change),

@@ -3,13 +3,12 @@
 import gc
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from controllers.core.actions import Place
-from controllers.core.bill import with_costs
 from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
 from controllers.core.policy import Policy
@@ -20,6 +19,7 @@ from controllers.driving.driver import Driver, VirtualBeats
 from controllers.policies import Pinned
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineEvent
+from controllers.worlds.simulated.billing import NodeBill
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import Surrogate
 from controllers.worlds.simulated.world import MemoryStore, SimulatedMetrics, SimulatedWorld
@@ -32,7 +32,9 @@ _IDLE_TICKS = 1000
 class SimulatedRun:
     """The result of a simulated sweep, its record, and how many events and ticks of the engine it took.
 
-    ``reported_at`` is when each trial logged its reports, in seconds, where that was asked for.
+    ``reported_at`` is when each trial logged its reports, in seconds, where that was asked for. ``bill`` is what its
+    nodes came to, until those that nobody needs any more are gone. ``taken`` counts the nodes that a provider took,
+    ``lost_work_s`` the lone seconds of training that were lost with attempts, over all trials.
     """
 
     result: RunResult
@@ -40,6 +42,9 @@ class SimulatedRun:
     events: int
     ticks: int
     reported_at: Mapping[TrialId, Sequence[float]] = field(default_factory=dict)
+    bill: NodeBill = field(default_factory=NodeBill)
+    taken: int = 0
+    lost_work_s: float = 0.0
 
 
 def simulate(
@@ -49,6 +54,7 @@ def simulate(
     *,
     surrogate: Surrogate | None = None,
     keep_times: bool = False,
+    guard: Callable[[Policy[Any]], Policy[Any]] = guard_policy,
 ) -> SimulatedRun:
     """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result.
 
@@ -58,6 +64,7 @@ def simulate(
         observers: They only watch.
         surrogate: How trials train with the hyperparameters that a search gives them.
         keep_times: Whether to tell when each report was logged.
+        guard: Wraps the policy in what keeps it from harm.
 
     Raises:
         SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting that never start.
@@ -65,7 +72,7 @@ def simulate(
     """
     check_policy(policy, SimulatedWorld.can, "simulated")
     with _uncollected():
-        sweep = _Sweep(scenario, policy, observers, surrogate)
+        sweep = _Sweep(scenario, policy, observers, surrogate, guard)
         if keep_times:
             sweep.source.keep_times()
         return sweep.run()
@@ -86,11 +93,6 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _starting(policy: Policy[Any]) -> Policy[Any]:
-    """Return ``policy`` behind the guards; under one that places no trial, those that wait for a search start too."""
-    return Pinned(policy=guard_policy(policy))
-
-
 class _Sweep:
     """A world, its engine, and the virtual time that takes both from one event or tick to the next."""
 
@@ -100,19 +102,22 @@ class _Sweep:
         policy: Policy[Any],
         observers: Sequence[Observer],
         surrogate: Surrogate | None,
+        guard: Callable[[Policy[Any]], Policy[Any]],
     ) -> None:
         self._policy = policy
         self._world = SimulatedWorld(scenario, gated=Place in policy.needs, surrogate=surrogate)
         self.source = SimulatedMetrics(self._world, scenario.costs.metric_delay_s)
         self._timeline: list[TimelineEvent] = []
         recorder = Recorder(self._timeline.extend, dict)
+        # Under a policy that places no trial, those that wait for a search start all the same.
+        searches = any(trial.search for trial in scenario.workload.trials)
         engine = assemble(
             policy,
             self._world,
             self.source,
             MemoryStore(),
             observers=(recorder, *observers),
-            guard=_starting if any(trial.search for trial in scenario.workload.trials) else guard_policy,
+            guard=lambda policy: Pinned(policy=guard(policy)) if searches else guard(policy),
         )
         self._driver = Driver(engine, self._world, VirtualBeats(scenario.costs.heartbeat_s))
         self._ticks = 0
@@ -128,8 +133,19 @@ class _Sweep:
                 self._tick(driver.due_at)
         self._tick(world.now)  # Once more, so that the record has the last trial's end.
         result = RunResult(self._policy.name, tuple(world.results(self.source.final())))
-        result = with_costs(result, driver.bill, str)
-        return SimulatedRun(result, self._record(), world.events, self._ticks, self.source.times())
+        events, ended_at = world.events, world.now
+        while world.shrinks and world.next_at < math.inf:
+            world.advance(world.next_at)
+        return SimulatedRun(
+            result,
+            self._record(),
+            events,
+            self._ticks,
+            self.source.times(),
+            NodeBill.of(world.cluster.meters, ended_at),
+            0 if world.provider is None else world.provider.taken,
+            math.fsum(run.lost_work for run in world.runs),
+        )
 
     def _tick(self, at: float) -> None:
         self._check_alive(at)

@@ -1,4 +1,4 @@
-"""A workload as a folder of three CSV tables: ``trials.csv``, ``reports.csv``, ``nodes.csv``.
+"""A workload as a folder of CSV tables: ``trials.csv``, ``reports.csv``, ``nodes.csv``, and perhaps ``groups.csv``.
 
 docs/reference/workload-files.md has their columns.
 """
@@ -18,19 +18,23 @@ from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.lab.simulation.tables import PARAMETER, PARAMETERS, TableError, TableRow, read_rows
+from controllers.worlds.simulated.errors import WorkloadError
+from controllers.worlds.simulated.scaling import SpotMarket
 from controllers.worlds.simulated.workload import (
+    BOOTS_S,
     CurvePoint,
+    NodeGroup,
     NodeSpec,
     Speedup,
     TrialSpec,
     WorkerExchange,
     Workload,
-    WorkloadError,
 )
 
 TRIALS: Final = "trials.csv"
 REPORTS: Final = "reports.csv"
 NODES: Final = "nodes.csv"
+GROUPS: Final = "groups.csv"
 _TRIAL_COLUMNS: Final = ("trial", "submitted_s", "work_s", "cpu")
 _GOALS: Final = ("deadline_s", "target", "seconds_per_step")
 _TRIAL_OPTIONS: Final = (
@@ -54,7 +58,10 @@ _TRIAL_OPTIONS: Final = (
 )
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
-_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention", "devices")
+_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention", "devices", "price")
+_GROUP_COLUMNS: Final = ("group", "cpu", "most")
+_SPOT: Final = ("notice_s", "drains", "mean_life_s", "available")
+_GROUP_OPTIONS: Final = (*_NODE_OPTIONS, "least", "boots_s", *_SPOT)
 _RETRIES: Final = 2
 _MOST_DIGITS: Final = 9
 _ROUNDING: Final = 1e-9
@@ -65,8 +72,9 @@ def read_workload(folder: Path, nodes: Sequence[NodeSpec] | None = None) -> Work
     """Read the tables in ``folder``.
 
     Args:
-        folder: Holds ``trials.csv``, ``reports.csv`` and, unless ``nodes`` are given, ``nodes.csv``.
-        nodes: To use instead of ``nodes.csv``.
+        folder: Holds ``trials.csv``, ``reports.csv`` and, unless ``nodes`` are given, ``nodes.csv``, ``groups.csv`` or
+            both.
+        nodes: To use instead of these.
 
     Raises:
         TableError: A table is missing or holds a wrong value; names file, line, column and value.
@@ -75,10 +83,12 @@ def read_workload(folder: Path, nodes: Sequence[NodeSpec] | None = None) -> Work
     trials = _distinct(rows, "trial")
     reports = _reports(folder / REPORTS, trials)
     try:
-        return Workload(
-            tuple(_trial(row, reports.get(name, ())) for name, row in trials.items()),
-            _nodes(folder / NODES) if nodes is None else tuple(nodes),
-        )
+        made = tuple(_trial(row, reports.get(name, ())) for name, row in trials.items())
+        if nodes is not None:
+            return Workload(made, tuple(nodes))
+        groups = _groups(folder / GROUPS) if (folder / GROUPS).exists() else ()
+        # With groups, there may be no other nodes.
+        return Workload(made, () if groups and not (folder / NODES).exists() else _nodes(folder / NODES), groups=groups)
     except WorkloadError as error:
         message = f"{folder}: {error}"
         raise TableError(message) from error
@@ -102,6 +112,8 @@ def write_workload(workload: Workload, folder: Path) -> None:
         reports = ((trial.id, _cell(r.work_s), _cell(r.value)) for trial in workload.trials for r in trial.reports)
         _write(beside / REPORTS, _REPORT_COLUMNS, reports)
         _write(beside / NODES, (*_NODE_COLUMNS, *_NODE_OPTIONS), map(_node_cells, workload.nodes))
+        if workload.groups:
+            _write(beside / GROUPS, (*_GROUP_COLUMNS, *_GROUP_OPTIONS), map(_group_cells, workload.groups))
         os.rename(beside, folder)  # noqa: PTH104 - refuses a folder that somebody else filled meanwhile
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
@@ -149,12 +161,12 @@ def _trial(row: TableRow, reports: Sequence[CurvePoint]) -> TrialSpec:
     )
 
 
-def _optional(row: TableRow, column: str, above: float = -inf) -> float | None:
-    return row.number(column, above=above) if row.cells.get(column) else None
+def _optional(row: TableRow, column: str, above: float = -inf, least: float = -inf) -> float | None:
+    return row.number(column, above=above, least=least) if row.cells.get(column) else None
 
 
-def _flag(row: TableRow, column: str) -> bool:
-    written = row.cells.get(column) or "no"
+def _flag(row: TableRow, column: str, usual: str = "no") -> bool:
+    written = row.cells.get(column) or usual
     if written not in {"yes", "no"}:
         raise row.problem(column=column, expected="yes or no")
     return written == "yes"
@@ -214,18 +226,44 @@ def _reports(path: Path, trials: Mapping[str, TableRow]) -> dict[str, list[Curve
 
 def _nodes(path: Path) -> tuple[NodeSpec, ...]:
     rows = _distinct(read_rows(path, _NODE_COLUMNS, _NODE_OPTIONS), "node")
-    return tuple(_node(row) for row in rows.values())
+    return tuple(_node(row, name) for name, row in rows.items())
 
 
-def _node(row: TableRow) -> NodeSpec:
+def _groups(path: Path) -> tuple[NodeGroup, ...]:
+    rows = _distinct(read_rows(path, _GROUP_COLUMNS, _GROUP_OPTIONS), "group")
+    return tuple(_group(row, name) for name, row in rows.items())
+
+
+def _group(row: TableRow, name: str) -> NodeGroup:
+    spot = None
+    if any(row.cells.get(column) for column in _SPOT):
+        usual, pairs = SpotMarket(), "pairs SECOND:NODES that rise in time, such as 0:8 3600:5"
+        available = _pairs(row, "available", pairs)
+        try:
+            spot = SpotMarket(
+                row.number("notice_s", usual.notice_s, least=0.0),
+                _flag(row, "drains", "yes"),
+                _optional(row, "mean_life_s", above=0.0),
+                available,
+            )
+        except WorkloadError:
+            raise row.problem(column="available", expected=pairs) from None
+    most = row.whole("most", least=1)
+    if (least := row.whole("least", 0, least=0)) > most:
+        raise row.problem(column="least", expected=f"at most the {most} in column most")
+    return NodeGroup(_node(row, name), most, least, row.number("boots_s", BOOTS_S, least=0.0), spot)
+
+
+def _node(row: TableRow, name: str) -> NodeSpec:
     node = NodeSpec(
-        name=NodeName(row.text("node")),
+        name=NodeName(name),
         cpu=row.number("cpu", above=0),
         memory=row.number("memory", inf, above=0.0),
         speed=row.number("speed", 1.0, above=0),
         zone=row.cells.get("zone", ""),
         contention=row.number("contention", 0.0, least=0.0),
         devices=_devices(row),
+        price=_optional(row, "price", least=0.0),
     )
     expected = f"pairs SECOND:CORES that rise in time, cores above 0 and up to {node.cpu:g}, such as 0:0.2 60:0.1"
     try:
@@ -253,8 +291,17 @@ def _trial_cells(trial: TrialSpec, parameters: Sequence[str]) -> tuple[str, ...]
 def _node_cells(node: NodeSpec) -> tuple[str, ...]:
     return (
         *(node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone),
-        *(_joined(node.supply), _cell(node.contention), _device_pairs(node.devices)),
+        *(_joined(node.supply), _cell(node.contention), _device_pairs(node.devices), _cell(node.price)),
     )
+
+
+def _group_cells(group: NodeGroup) -> tuple[str, ...]:
+    name, cpu, *options = _node_cells(group.node)
+    spot, told = group.spot, ("", "", "", "")
+    if spot is not None:
+        available = _joined(spot.available)
+        told = (_cell(spot.notice_s), "yes" if spot.drains else "no", _cell(spot.mean_life_s), available)
+    return (name, cpu, str(group.most), *options, str(group.least), _cell(group.boots_s), *told)
 
 
 def _device_pairs(devices: Devices) -> str:

@@ -3,10 +3,10 @@
 Between two events every attempt goes on at a constant rate, so its progress is worked out only when somebody asks.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 from controllers.core.model import NodeName, TrialId
+from controllers.worlds.simulated.core_sharing import CoreSharing
 from controllers.worlds.simulated.default_scheduler import DefaultScheduler, ImagePulls
 from controllers.worlds.simulated.events import ClusterEvent, ClusterEventKind, EventQueue
 from controllers.worlds.simulated.faults import FaultLookup, WorldFault
@@ -31,6 +31,8 @@ class SimulatedCluster:
     def __init__(self, scenario: Scenario, *, gated: bool, faults: Sequence[WorldFault] = ()) -> None:
         workload = scenario.workload
         self.nodes = {spec.name: NodeRun(spec) for spec in workload.nodes}
+        self.meters = [node.meter for node in self.nodes.values()]
+        """What each node costs, those that are gone included."""
         self.unseen: dict[TrialId, TrialRun] = {}
         """The trials that look different since the world has shown them last."""
         self.upcoming: Upcoming = []
@@ -47,9 +49,8 @@ class SimulatedCluster:
         self.changed = False
         """Whether any trial or node looks different; the world sets it back once it has told so."""
         self._gated = gated
-        self._images = ImagePulls(workload.image, len(self.nodes), lambda: self.now)
-        self._scheduler = DefaultScheduler(self.nodes, self._images, scenario.seed, scenario.pinned)
-        self._unshared: dict[NodeName, None] = {}
+        self._images = ImagePulls(workload.image, self.nodes, lambda: self.now)
+        self.scheduler = DefaultScheduler(self.nodes, self._images, scenario.seed, scenario.pinned)
         self._steps = {
             ClusterEventKind.LEFT: self._left,
             ClusterEventKind.STARTED: self._started,
@@ -57,19 +58,21 @@ class SimulatedCluster:
             ClusterEventKind.RETURNS: self._returned,
             ClusterEventKind.UNMET: self._unmet,
         }
-        self._network, self._zones = workload.network, {node.name: node.zone for node in workload.nodes}
+        self.sharing = CoreSharing(self.nodes, workload.network, self.queue)
         for run in self.runs.values():
-            run.workers = min(run.spec.max_workers, workers_held(run, self.nodes.values()))
+            run.workers = min(run.spec.max_workers, workers_held(run, workload.nodes, workload.groups))
             self.queue.put(run.spec.submitted_at, ClusterEvent(ClusterEventKind.ARRIVES, run.spec.id))
         for node in workload.nodes:
             for at, _ in node.supply:
                 self.queue.put(at, ClusterEvent(ClusterEventKind.SUPPLIED, node.name))
-        self._faults = FaultLookup(faults)
+        self.faults = FaultLookup(faults)
+        self.after_changes: Callable[[Sequence[NodeName]], None] = _nobody
+        """Told at each instant of the nodes of which something has changed, once all of it has happened."""
         self._calls: list[Callable[[], None]] = []
 
-    def call_at(self, at: float, call: Callable[[], None]) -> None:
-        """Call ``call`` at ``at`` seconds: a fault begins or ends."""
-        self.queue.put(at, ClusterEvent(ClusterEventKind.FAULT, None, len(self._calls)))
+    def call_at(self, at: float, call: Callable[[], None], kind: ClusterEventKind = ClusterEventKind.FAULT) -> None:
+        """Call ``call`` at ``at`` seconds: a fault begins or ends, or (``SCALED``) nodes come or go."""
+        self.queue.put(at, ClusterEvent(kind, None, len(self._calls)))
         self._calls.append(call)
 
     def advance(self, until: float) -> None:
@@ -84,34 +87,23 @@ class SimulatedCluster:
 
     def place_and_share(self) -> None:
         """Place what the scheduler can place now, and share the cores of nodes where something has changed."""
-        for run, chosen in self._scheduler.placements():
+        for run, chosen in self.scheduler.placements():
             if run.workers == 1:
                 self.place(run, (chosen,))
             else:
                 self._place_worker(run, chosen)
-        for name in list(self._unshared):
-            node = self.nodes[name]
+        for node in self.sharing.unshared():
             for run in list(node.deferred.values()):
                 if self._can_give(run):
                     self._apply_resize(run)
-        changed = list(self._unshared)
-        for name in changed:
-            self.nodes[name].share(self.now)
-        # What a gang gets done follows from all its nodes, and so does when each of these comes to the end of a stage.
-        gangs = {run.spec.id: run for name in changed for run in self.nodes[name].gangs()}
-        for run in gangs.values():
-            run.settle(self.now, self._network, self._zones)
-        for name in dict.fromkeys((*changed, *(name for run in gangs.values() for name in run.nodes))):
-            first = self.nodes[name].foreseen()
-            if first < math.inf:
-                self.queue.put(first, ClusterEvent(ClusterEventKind.PROGRESS, name, self.nodes[name].version))
-        self._unshared.clear()
+        changed = self.sharing.share(self.now)
+        self.after_changes(changed)
 
     def enqueue(self, run: TrialRun) -> None:
         """Let the scheduler find a node for the next attempt."""
         run.enter(Stage.QUEUED)
         self.changed = True
-        self._scheduler.add(run)
+        self.scheduler.add(run)
 
     def place(self, run: TrialRun, nodes: tuple[NodeName, ...]) -> None:
         """Begin the next attempt with a worker on each of ``nodes``."""
@@ -145,7 +137,7 @@ class SimulatedCluster:
     def _start(self, run: TrialRun) -> None:
         run.enter(Stage.STARTING)
         waits = self.costs.start_s + max(self._images.wait_s(node) for node in run.nodes)
-        if self._faults.worker_missing(run.spec.id, run.attempt) and run.workers > 1:
+        if self.faults.worker_missing(run.spec.id, run.attempt) and run.workers > 1:
             self._after(waits + self.costs.meet_within_s, ClusterEventKind.UNMET, run)
         else:
             waits += self.costs.meet_s if run.workers > 1 else 0.0
@@ -155,12 +147,12 @@ class SimulatedCluster:
         """End an attempt whose workers did not all come: those that came leave, and nobody counts that as a failure."""
         run.unmet += 1
         run.targets = ()
-        self._go_away(run, self.costs.next_attempt_s)
+        self.go_away(run, self.costs.next_attempt_s)
 
     def resize(self, run: TrialRun, cpu: float) -> None:
         """Change the share of an attempt, or of each of its workers, to ``cpu`` cores, as soon as that takes hold."""
         run.wanted_cpu = cpu
-        seconds = self.costs.resize_s + self._faults.resize_delay_s(self.now)
+        seconds = self.costs.resize_s + self.faults.resize_delay_s(self.now)
         if seconds:
             self._touch_all(run, freed=False)
             self._later(seconds, ClusterEventKind.RESIZED, run)
@@ -174,12 +166,12 @@ class SimulatedCluster:
         for target in targets:
             self.nodes[target].expected[run.spec.id] = run
             self.touch(target, freed=False)
-        self._ask_to_leave(run)
+        self.ask_to_leave(run)
 
     def suspend(self, run: TrialRun) -> None:
         """Tell a running attempt to save and end, and let the next one wait for a place."""
         run.rest = Rest.SUSPEND
-        self._ask_to_leave(run)
+        self.ask_to_leave(run)
 
     def stop(self, run: TrialRun, why: str) -> None:
         """End a trial for good as a success: a running attempt saves first; one that waits for a place ends at once."""
@@ -188,9 +180,10 @@ class SimulatedCluster:
             self._end(run, succeeded=True)
         else:
             run.rest = Rest.STOP
-            self._ask_to_leave(run)
+            self.ask_to_leave(run)
 
-    def _ask_to_leave(self, run: TrialRun) -> None:
+    def ask_to_leave(self, run: TrialRun) -> None:
+        """Tell a running attempt to save and end, as it was noted for what."""
         self.changed = True
         if run.spec.deaf:
             run.change()
@@ -205,24 +198,23 @@ class SimulatedCluster:
         self.halt(run)
         run.lose()
         if run.leaves:
-            self._go_away(run, self.costs.next_attempt_s)
+            self.go_away(run, self.costs.next_attempt_s)
         elif run.failures < run.spec.retries:
             run.targets = ()
             run.failures += 1
-            self._go_away(run, self.costs.retry_s)
+            self.go_away(run, self.costs.retry_s)
         else:
             self._end(run, succeeded=False)
 
     def _happen(self, due: ClusterEvent) -> None:
         self.events += 1
-        if due.kind is ClusterEventKind.PROGRESS:
-            self._progressed(self.nodes[NodeName(str(due.subject))], due.version)
-            return
         if due.subject is None:
             self._calls[due.version]()
             return
-        if due.kind is ClusterEventKind.SUPPLIED:
-            self._unshared[NodeName(due.subject)] = None
+        if due.kind in {ClusterEventKind.PROGRESS, ClusterEventKind.SUPPLIED}:
+            # Of a node that has gone meanwhile, nothing is left to happen.
+            if (node := self.nodes.get(NodeName(due.subject))) is not None:
+                self._node_step(node, due)
             return
         run = self.runs[TrialId(due.subject)]
         if due.kind is ClusterEventKind.ARRIVES:
@@ -246,8 +238,12 @@ class SimulatedCluster:
         elif run.wanted_cpu is not None:
             self._resize_now(run)
 
-    def _progressed(self, node: NodeRun, version: int) -> None:
-        if version != node.version:
+    def _node_step(self, node: NodeRun, due: ClusterEvent) -> None:
+        """Let others leave a node more or less, or the first attempts there come to the end of a stage."""
+        if due.kind is ClusterEventKind.SUPPLIED:
+            self.sharing.note(node.name)
+            return
+        if due.version != node.version:
             return
         for run in [run for run in node.runs.values() if run.stage_ends_at <= self.now]:
             self.halt(run)
@@ -259,7 +255,7 @@ class SimulatedCluster:
                 self._end(run, succeeded=True)
 
     def _started(self, run: TrialRun) -> None:
-        if self._faults.start_fails(run.spec.id, run.attempt):
+        if self.faults.start_fails(run.spec.id, run.attempt):
             self.fail(run)
             return
         if run.moved_from:
@@ -271,7 +267,7 @@ class SimulatedCluster:
         self.changed = True
         seconds = 0.0
         if run.saved:
-            longer_s, broken = self._faults.restore(run.spec.id, run.attempt)
+            longer_s, broken = self.faults.restore(run.spec.id, run.attempt)
             seconds = self.costs.restore_s + longer_s
             if broken:
                 run.restore_the_one_before()
@@ -280,11 +276,11 @@ class SimulatedCluster:
     def _restored(self, run: TrialRun) -> None:
         run.warm_left = self.costs.start_cpu_s
         run.enter(Stage.WARMING if run.warm_left else Stage.TRAINING)
-        self._unshared.update(dict.fromkeys(run.nodes))
+        self.sharing.note(*run.nodes)
 
     def _left(self, run: TrialRun) -> None:
         run.save(run.work)
-        self._go_away(run, self.costs.next_attempt_s)
+        self.go_away(run, self.costs.next_attempt_s)
 
     def _returned(self, run: TrialRun) -> None:
         if run.rest is Rest.SUSPEND:
@@ -295,7 +291,7 @@ class SimulatedCluster:
             return
         targets = run.targets
         if targets:
-            self._cancel_reservation(run)
+            self.cancel_reservation(run)
         if targets and not any(self.nodes[node].why_unfit(run, targets.count(node)) for node in targets):
             self.place(run, targets)
             return
@@ -308,10 +304,14 @@ class SimulatedCluster:
         else:
             self.enqueue(run)
 
-    def _go_away(self, run: TrialRun, seconds: float) -> None:
+    def go_away(self, run: TrialRun, seconds: float) -> None:
+        """Take an attempt off its nodes; the next one can be placed in ``seconds``."""
         if run.rest is Rest.STOP:
             self._end(run, succeeded=True)
             return
+        if run.rest is Rest.ANYWHERE:
+            run.rest = None
+            run.evictions += 1
         run.moved_from = run.nodes if run.targets else ()
         self._release(run)
         run.enter(Stage.AWAY)
@@ -319,7 +319,7 @@ class SimulatedCluster:
 
     def _end(self, run: TrialRun, *, succeeded: bool) -> None:
         if run.leaves and run.targets:
-            self._cancel_reservation(run)
+            self.cancel_reservation(run)
         run.targets, run.rest = (), None
         nodes = run.nodes
         self._release(run)
@@ -328,7 +328,8 @@ class SimulatedCluster:
         run.enter(Stage.ENDED)
         self.unended -= 1
 
-    def _cancel_reservation(self, run: TrialRun) -> None:
+    def cancel_reservation(self, run: TrialRun) -> None:
+        """Give up the room that a move has been promised where it leads."""
         for target in dict.fromkeys(run.targets):
             del self.nodes[target].expected[run.spec.id]
             self.touch(target, freed=True)
@@ -358,11 +359,11 @@ class SimulatedCluster:
     def halt(self, run: TrialRun) -> None:
         """Let an attempt compute no more."""
         run.halt(self.now)
-        self._unshared.update(dict.fromkeys(run.nodes))
+        self.sharing.note(*run.nodes)
 
     def _release(self, run: TrialRun) -> None:
         if run.stage is Stage.GATHERING:
-            self._scheduler.withdraw(run)
+            self.scheduler.withdraw(run)
         for node in dict.fromkeys(run.nodes):
             del self.nodes[node].runs[run.spec.id]
             self.nodes[node].deferred.pop(run.spec.id, None)
@@ -379,8 +380,8 @@ class SimulatedCluster:
 
     def touch(self, node: NodeName, *, freed: bool) -> None:
         """Note that what is requested of ``node``, or by whom, has changed."""
-        self._unshared[node] = None
-        self._scheduler.changed(node, freed=freed)
+        self.sharing.note(node)
+        self.scheduler.changed(node, freed=freed)
 
     def _later(self, seconds: float, kind: ClusterEventKind, run: TrialRun) -> None:
         """Queue an event for the present attempt, in whichever stage it is by then."""
@@ -394,3 +395,7 @@ class SimulatedCluster:
             self.queue.put(self.now + seconds, ClusterEvent(kind, run.spec.id, run.version))
         else:
             self._steps[kind](run)
+
+
+def _nobody(changed: Sequence[NodeName]) -> None:
+    """Tell nobody."""

@@ -7,8 +7,9 @@ Kubernetes 1.33 it takes pods from the back-off queue too while nothing else wai
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from controllers.core.devices import Devices
 from controllers.core.model import NodeName, TrialId
@@ -40,11 +41,11 @@ class ImagePulls:
 
     Args:
         image: what is pulled; None where every node has it.
-        nodes: how many nodes there are.
+        nodes: those that are there.
         now: the time in seconds.
     """
 
-    def __init__(self, image: Image | None, nodes: int, now: Callable[[], float]) -> None:
+    def __init__(self, image: Image | None, nodes: Sized, now: Callable[[], float]) -> None:
         self._image = image
         self._nodes = nodes
         self._now = now
@@ -62,7 +63,7 @@ class ImagePulls:
         """Return what kube-scheduler's ImageLocality gives ``node``, as of the last ``arrived``."""
         if self._image is None or node not in self._having:
             return 0
-        return image_locality(self._image.size, len(self._having), self._nodes, self._image.containers)
+        return image_locality(self._image.size, len(self._having), len(self._nodes), self._image.containers)
 
     def arrived(self) -> bool:
         """Return whether any node has got the image since the last call: then the points of all have changed."""
@@ -71,6 +72,11 @@ class ImagePulls:
         before = len(self._having)
         self._having.update(node for node, at in self._pulled_at.items() if at <= self._now())
         return len(self._having) > before
+
+    def gone(self, node: NodeName) -> None:
+        """Forget ``node``, which is no longer there."""
+        self._pulled_at.pop(node, None)
+        self._having.discard(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,36 @@ class DefaultScheduler:
                 self._waiting[shape] = left
             else:
                 del self._waiting[shape], self._tried[shape]
+
+    @property
+    def asked(self) -> int:
+        """How many pods have been queued by now."""
+        return self._number
+
+    @property
+    def waits(self) -> bool:
+        """Whether any pod waits for whatever node has room."""
+        return any(shape.pinned is None for shape in self._waiting)
+
+    @property
+    def unplaced(self) -> list[TrialRun]:
+        """The trial of each pod that waits, in the order of queueing; not those that wait for a certain node."""
+        free = (entry for shape, waiting in self._waiting.items() if shape.pinned is None for entry in waiting)
+        return [run for _, run in sorted(free, key=itemgetter(0))]
+
+    def came(self, node: NodeName) -> None:
+        """Note that ``node`` is there from now on."""
+        self._order.append(node)
+        self.changed(node, freed=True)
+
+    def gone(self, node: NodeName) -> None:
+        """Note that ``node`` is not there any more."""
+        self._order.remove(node)
+        self._next %= max(1, len(self._order))
+        self._images.gone(node)
+        for scored in self._scores.values():
+            scored.by_node.pop(node, None)
+            scored.stale.discard(node)
 
     def changed(self, node: NodeName, *, freed: bool) -> None:
         """Note that what is requested of ``node`` has changed; ``freed`` where that makes room."""

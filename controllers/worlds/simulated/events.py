@@ -34,11 +34,16 @@ class ClusterEventKind(IntEnum):
     """Something goes wrong, or is put right."""
     UNMET = 10
     """A gang's workers have waited long enough for those that did not come."""
+    SCALED = 11
+    """Nodes come or go, or the autoscaler looks what it needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """An event of ``subject``; void once the subject's ``version`` has gone on. A fault's ``version`` is its number."""
+    """An event of ``subject``; void once the subject's ``version`` has gone on.
+
+    The ``version`` of what has no subject is the number of the call that it makes.
+    """
 
     kind: ClusterEventKind
     subject: TrialId | NodeName | None

@@ -6,11 +6,14 @@ from typing import assert_never
 
 from controllers.core.model import TrialId
 from controllers.worlds.simulated.cluster import SimulatedCluster
+from controllers.worlds.simulated.coming_and_going import fail_all, stop
 from controllers.worlds.simulated.faults import (
+    BootFault,
     Crowding,
     NodeLoss,
     ResizeDelay,
     RestoreFault,
+    SpotLoss,
     StartFailure,
     TrialCrash,
     WorkerMissing,
@@ -29,7 +32,7 @@ def timed_effects(cluster: SimulatedCluster, faults: Sequence[WorldFault]) -> It
         match fault:
             case NodeLoss():
                 node = cluster.nodes[fault.node]
-                yield fault.at, partial(_stop, cluster, node)
+                yield fault.at, partial(stop, cluster, node)
                 yield fault.at + fault.known_after_s, partial(_notice_loss, cluster, node)
                 yield fault.at + fault.back_after_s, partial(_bring_back, cluster, node)
             case Crowding():
@@ -38,6 +41,8 @@ def timed_effects(cluster: SimulatedCluster, faults: Sequence[WorldFault]) -> It
                 yield fault.at, partial(crash, cluster, fault.trial)
             case StartFailure() | WorkerMissing() | RestoreFault() | ResizeDelay():
                 pass  # The cluster looks these up itself, once it comes to the attempt or resize that they befall.
+            case SpotLoss() | BootFault():
+                pass  # So do the provider of spot nodes and the autoscaler.
             case _:
                 assert_never(fault)
 
@@ -51,34 +56,19 @@ def crash(cluster: SimulatedCluster, trial: TrialId) -> None:
         cluster.fail(run)
 
 
-def _stop(cluster: SimulatedCluster, node: NodeRun) -> None:
-    # Losses are counted, since two faults may take the same node: it works again once both are over.
-    node.losses += 1
-    for run in node.runs.values():
-        cluster.halt(run)
-        run.void()
-        run.silent = True
-
-
 def _notice_loss(cluster: SimulatedCluster, node: NodeRun) -> None:
     if node.losses:
         node.ready, cluster.changed = False, True
-        _fail_all(cluster, node)
+        fail_all(cluster, node)
 
 
 def _bring_back(cluster: SimulatedCluster, node: NodeRun) -> None:
     node.losses -= 1
     # A node that is back before anybody noticed has rebooted: its attempts are dead all the same.
-    _fail_all(cluster, node)
+    fail_all(cluster, node)
     if not node.losses:
         node.ready = cluster.changed = True
         cluster.touch(node.name, freed=True)
-
-
-def _fail_all(cluster: SimulatedCluster, node: NodeRun) -> None:
-    for run in list(node.runs.values()):
-        cluster.fail(run)
-    cluster.touch(node.name, freed=False)
 
 
 def _crowding(cluster: SimulatedCluster, fault: Crowding) -> Iterator[TimedEffect]:

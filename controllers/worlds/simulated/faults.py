@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from controllers.core.model import NodeName, TrialId
-from controllers.worlds.simulated.workload import WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,30 @@ class ResizeDelay(Fault):
     kind: Literal["resize delay"] = "resize delay"
 
 
-WorldFault = NodeLoss | Crowding | TrialCrash | StartFailure | WorkerMissing | RestoreFault | ResizeDelay
+@dataclass(frozen=True, slots=True)
+class SpotLoss(Fault):
+    """The provider takes one node of ``group``, if one is there, and says so at ``at``, ``notice_s`` before."""
+
+    group: str
+    at: float
+    notice_s: float
+    kind: Literal["spot loss"] = "spot loss"
+
+
+@dataclass(frozen=True, slots=True)
+class BootFault(Fault):
+    """The ``boot``-th node of ``group`` (from 1) takes ``seconds`` longer to come, or ``never`` comes."""
+
+    group: str
+    boot: int
+    seconds: float
+    never: bool
+    kind: Literal["boot fault"] = "boot fault"
+
+
+WorldFault = (
+    NodeLoss | Crowding | TrialCrash | StartFailure | WorkerMissing | RestoreFault | ResizeDelay | SpotLoss | BootFault
+)
 
 
 class FaultLookup:
@@ -107,6 +130,7 @@ class FaultLookup:
         self._starts = {(fault.trial, fault.attempt) for fault in faults if isinstance(fault, StartFailure)}
         self._missing = {(fault.trial, fault.attempt) for fault in faults if isinstance(fault, WorkerMissing)}
         self._restores = {(fault.trial, fault.attempt): fault for fault in faults if isinstance(fault, RestoreFault)}
+        self._boots = {(fault.group, fault.boot): fault for fault in faults if isinstance(fault, BootFault)}
         self._delays = [fault for fault in faults if isinstance(fault, ResizeDelay)]
 
     def start_fails(self, trial: TrialId, attempt: int) -> bool:
@@ -121,6 +145,11 @@ class FaultLookup:
         """Return the seconds that an attempt restores longer, and whether the newest checkpoint is broken."""
         fault = self._restores.get((trial, attempt))
         return (0.0, False) if fault is None else (fault.seconds, fault.broken)
+
+    def boot(self, group: str, boot: int) -> tuple[float, bool]:
+        """Return the seconds that a node of a group takes longer to come, and whether it never does."""
+        fault = self._boots.get((group, boot))
+        return (0.0, False) if fault is None else (fault.seconds, fault.never)
 
     def resize_delay_s(self, now: float) -> float:
         """Return the seconds by which a resize that is asked for ``now`` comes late."""

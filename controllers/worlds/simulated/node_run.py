@@ -5,8 +5,10 @@ from typing import Final
 
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName, TrialId
+from controllers.worlds.simulated.billing import NodeMeter
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.trial_run import TrialRun
-from controllers.worlds.simulated.workload import NodeSpec, WorkloadError
+from controllers.worlds.simulated.workload import NodeGroup, NodeSpec
 
 _SLACK = 1e-9
 LEAST_WEIGHT: Final = 2 / 1024
@@ -41,11 +43,16 @@ class NodeRun:
 
     ``deferred`` are attempts on it that were promised a greater share, and wait for others to have given theirs up.
     ``others_cpu`` is what pods of others request; ``losses`` counts what keeps the node from working, ``ready`` is what
-    is known of that.
+    is known of that. ``leaves_at`` is when it will be gone, None where it stays. A node of a ``group`` has been
+    ``idle_since`` then, None where anything is there or on its way.
     """
 
-    def __init__(self, spec: NodeSpec) -> None:
+    def __init__(self, spec: NodeSpec, meter: NodeMeter | None = None, group: NodeGroup | None = None) -> None:
         self.spec = spec
+        self.group = group
+        self.meter = meter or NodeMeter(spec.name, "", spec.price, 0.0)
+        self.leaves_at: float | None = None
+        self.idle_since: float | None = None
         self.runs: dict[TrialId, TrialRun] = {}
         self.expected: dict[TrialId, TrialRun] = {}
         self.deferred: dict[TrialId, TrialRun] = {}
@@ -127,23 +134,14 @@ class NodeRun:
             return f"{self.name} cannot give {spec.devices * workers}: {taken}"
         return None
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is on it or on its way."""
+        return not (self.runs or self.expected or self.others_cpu)
+
     def could_hold(self, run: TrialRun) -> bool:
         """Whether the trial, or one worker of it, would fit here if nothing else were there."""
-        return self.most_workers(run) > 0
-
-    def most_workers(self, run: TrialRun) -> int:
-        """Return how many of the trial's workers would fit here if nothing else were there."""
-        spec, fitting = run.spec, 0
-        if spec.may_use is not None and self.name not in spec.may_use:
-            return 0
-        while (
-            fitting < spec.max_workers
-            and spec.cpu * (fitting + 1) <= self.spec.cpu + _SLACK
-            and spec.memory * (fitting + 1) <= self.spec.memory
-            and (spec.devices * (fitting + 1)).within(self.spec.devices)
-        ):
-            fitting += 1
-        return fitting
+        return most_workers(self.spec, run) > 0
 
     def has_cores_for(self, run: TrialRun, cpu: float) -> bool:
         """Whether the share of a trial that is here can become ``cpu`` cores, once shrinks under way took hold."""
@@ -159,6 +157,8 @@ class NodeRun:
         """Give every attempt its part of the cores from ``now`` on: gangs settle afterwards what that comes to."""
         for run in self.runs.values():
             run.advance(now)
+        if self.meter.price is not None:
+            self.meter.count(now, {name: self._part(run) for name, run in self.runs.items()})
         workers = [run for run in self._computing() for _ in range(run.on(self.name))]
         given = fair_cores(
             [max(run.cpu, LEAST_WEIGHT) for run in workers],
@@ -192,8 +192,8 @@ class NodeRun:
         left, last, starting = max(0.0, self.spec.cpu - self.others_cpu), self._shown, NO_DEVICES
         if self.spec.devices.counts:
             starting = _devices_of((run, run.on(self.name)) for run in self.runs.values() if not run.shown_on)
-        seen = left, self._cpu_used, self.ready, starting
-        if last is None or (last.cpu, last.cpu_used, last.ready, last.devices_starting) != seen:
+        seen = left, self._cpu_used, self.ready, starting, self.leaves_at
+        if last is None or (last.cpu, last.cpu_used, last.ready, last.devices_starting, last.leaves_at) != seen:
             last = self._shown = Node(
                 self.spec.name,
                 left,
@@ -203,8 +203,17 @@ class NodeRun:
                 self.spec.devices,
                 starting,
                 zone=self.spec.zone,
+                leaves_at=self.leaves_at,
+                kind="" if self.group is None else self.group.name,
+                price=self.spec.price,
             )
         return last
+
+    def _part(self, run: TrialRun) -> float:
+        """Return the part of the node that an attempt holds: the largest of its cores, memory and devices."""
+        workers, devices = run.on(self.name), self.spec.devices
+        of_devices = (run.spec.devices.count(kind) / count for kind, count in devices.counts if count)
+        return workers * max(run.held_cpu / self.spec.cpu, run.spec.memory / self.spec.memory, *of_devices)
 
     def _all(self) -> Iterable[tuple[TrialRun, int]]:
         """Yield what is here or on its way, and how many workers it has here, or more than it has here."""
@@ -216,14 +225,30 @@ def _devices_of(runs: Iterable[tuple[TrialRun, int]]) -> Devices:
     return sum((run.spec.devices * workers for run, workers in runs), NO_DEVICES)
 
 
-def workers_held(run: TrialRun, nodes: Iterable[NodeRun]) -> int:
-    """Return how many of the trial's workers ``nodes`` hold together if nothing else is there.
+def most_workers(node: NodeSpec, run: TrialRun) -> int:
+    """Return how many of the trial's workers fit on ``node`` if nothing else is there."""
+    spec, fitting = run.spec, 0
+    if spec.may_use is not None and node.name not in spec.may_use:
+        return 0
+    while (
+        fitting < spec.max_workers
+        and spec.cpu * (fitting + 1) <= node.cpu + _SLACK
+        and spec.memory * (fitting + 1) <= node.memory
+        and (spec.devices * (fitting + 1)).within(node.devices)
+    ):
+        fitting += 1
+    return fitting
+
+
+def workers_held(run: TrialRun, nodes: Iterable[NodeSpec], groups: Iterable[NodeGroup]) -> int:
+    """Return how many of the trial's workers all nodes that can be there hold together if nothing else is there.
 
     Raises:
         WorkloadError: They are fewer than it needs.
     """
     spec = run.spec
-    held = sum(node.most_workers(run) for node in nodes)
+    held = sum(most_workers(node, run) for node in nodes)
+    held += sum(group.most * most_workers(group.node, run) for group in groups)
     asked = f"{spec.cpu:g} cores, {spec.memory:g} bytes of memory and {spec.devices}"
     if held < spec.min_workers > 1:
         message = f"trial {spec.id} needs {spec.min_workers} workers of {asked}: all nodes together hold {held}"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, fields
 from typing import Self
 
 from controllers.core.model import NodeName, TrialId
-from controllers.worlds.simulated.workload import Workload, WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
+from controllers.worlds.simulated.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

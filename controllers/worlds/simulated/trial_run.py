@@ -47,10 +47,19 @@ WAITING: Final = frozenset({Stage.GATED, Stage.SUSPENDED})
 
 
 class Rest(Enum):
-    """What an attempt leaves for that is not to go on elsewhere at once."""
+    """What an attempt leaves for that is not to go on at a place which is known."""
 
     SUSPEND = auto()
     STOP = auto()
+    ANYWHERE = auto()
+    """Its node is drained: the next attempt goes wherever the scheduler finds room."""
+
+
+_PHASE_OF: Final = {
+    Rest.SUSPEND: Phase.SUSPENDING,
+    Rest.STOP: Phase.STOPPING,
+    Rest.ANYWHERE: Phase.MOVING,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,8 @@ class TrialRun:
     that is under way leads, ``moved_from`` those where the move that its next attempt completes began. ``workers`` is
     how many it has or starts with; of a gang, ``given`` is what each of its nodes gives each worker there: cores and
     their speed, and ``used`` the cores that all of them use there. A worker of a ``silent`` run is on a node that was
-    lost. ``unmet`` counts the attempts whose workers did not all come. ``rest`` is what it was told to leave for, if
+    lost. ``unmet`` counts the attempts whose workers did not all come, ``evictions`` those whose nodes were drained.
+    ``lost_work`` is the work, in lone seconds, that was lost in all. ``rest`` is what it was told to leave for, if
     not for a move; ``stopped`` is why it was stopped, empty where it was not.
     ``scales`` counts the attempts that had another number of workers than ``size_before``, that of the one before.
     ``unseen`` is where a trial of a cluster puts itself when it no longer looks as it did.
@@ -93,6 +103,8 @@ class TrialRun:
     used: dict[NodeName, float] = field(default_factory=dict)
     silent: bool = False
     unmet: int = 0
+    evictions: int = 0
+    lost_work: float = 0.0
     rest: Rest | None = None
     wanted_cpu: float | None = None
     attempt: int = 0
@@ -149,9 +161,14 @@ class TrialRun:
         return self.stage is Stage.TRAINING or self.stage is Stage.WARMING
 
     @property
+    def runs(self) -> bool:
+        """Whether its training process is there."""
+        return self.stage in _RUNNING
+
+    @property
     def leaves(self) -> bool:
         """Whether it was told to leave and has not gone."""
-        return (bool(self.targets) or self.rest is not None) and self.stage in _RUNNING
+        return (bool(self.targets) or self.rest is not None) and self.runs
 
     @property
     def wished_cpu(self) -> float:
@@ -186,7 +203,7 @@ class TrialRun:
         if self.stage is Stage.SUSPENDED:
             return Phase.SUSPENDED
         if self.rest is not None:
-            return Phase.SUSPENDING if self.rest is Rest.SUSPEND else Phase.STOPPING
+            return _PHASE_OF[self.rest]
         if self.targets:
             return Phase.MOVING
         return Phase.RUNNING if self.stage in _RUNNING else Phase.PENDING
@@ -329,6 +346,7 @@ class TrialRun:
             # Both, since the newest may turn out to be broken.
             self.save((periodic - 1) * every)
             self.save(periodic * every)
+        self.lost_work += self.work - self.saved
         self.work = self.saved
 
     def restore_the_one_before(self) -> None:

@@ -1,4 +1,4 @@
-"""What a simulated sweep is made of: trials with their work and learning curves, and the nodes they run on.
+"""What a simulated sweep is made of: trials with their work and learning curves, and the nodes that they run on.
 
 Work is counted in *lone seconds*: seconds of training that a trial needs alone on a node of speed 1 with all the
 cores it can use. What it does with fewer cores is its ``Speedup``, a property of the trial that was measured.
@@ -7,24 +7,20 @@ cores it can use. What it does with fewer cores is its ``Speedup``, a property o
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, Protocol, Self
 
 from controllers.core.devices import NO_DEVICES, Devices
-from controllers.core.errors import SpeconError
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, Parameters, Point, TrialId
 from controllers.core.parameters import bound_parameters
+from controllers.worlds.simulated.errors import WorkloadError
+from controllers.worlds.simulated.scaling import Scaling, SpotMarket
 
 MIB: Final = 1024.0 * 1024.0
-
-
-class WorkloadError(SpeconError, ValueError):
-    """A workload, cost or fault that cannot be simulated; the message names it, and the offending value.
-
-    It is a ValueError too, so that pydantic tells the place in the file where a saved case holds such a value.
-    """
+BOOTS_S: Final = 120.0
+"""Seconds from the request for a node until it takes trials, unless something else is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +224,7 @@ class NodeSpec:
     ``supply`` holds pairs (from when in seconds, cores) where whatever else runs on the machine leaves the trials
     less than ``cpu``, however much of it they request; up to the first pair they get all of it.
     ``contention`` is what each further trial that computes there costs all of them (caches, memory bandwidth): n of
-    them go at ``speed / (1 + contention * (n - 1))``.
+    them go at ``speed / (1 + contention * (n - 1))``. ``price`` is what an hour of it costs, None where nobody knows.
     """
 
     name: NodeName
@@ -239,6 +235,7 @@ class NodeSpec:
     supply: tuple[tuple[float, float], ...] = ()
     contention: float = 0.0
     devices: Devices = NO_DEVICES
+    price: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("cpu", "memory", "speed"):
@@ -248,6 +245,9 @@ class NodeSpec:
         _check_devices(f"node {self.name}", self.devices)
         if not 0 <= self.contention < math.inf:
             message = f"node {self.name}: contention must be at least 0, not {self.contention}"
+            raise WorkloadError(message)
+        if self.price is not None and not 0 <= self.price < math.inf:
+            message = f"node {self.name}: price must be at least 0 an hour, not {self.price}"
             raise WorkloadError(message)
         path = ((-math.inf, self.cpu), *self.supply)
         if any(not (a[0] < b[0] < math.inf and 0 < b[1] <= self.cpu) for a, b in pairwise(path)):
@@ -262,6 +262,39 @@ class NodeSpec:
     def speed_of(self, computing: int) -> float:
         """Return the speed of a core while that many trials compute."""
         return self.speed / (1 + self.contention * max(0, computing - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Nodes that an autoscaler adds and removes: each is like ``node``, and called by its name and a number.
+
+    ``least`` of them are there from the beginning and never removed; there are never more than ``most``. One that was
+    asked for takes trials ``boots_s`` seconds later. With a ``spot`` market, its provider may take one away at any
+    time.
+    """
+
+    node: NodeSpec
+    most: int
+    least: int = 0
+    boots_s: float = BOOTS_S
+    spot: SpotMarket | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least <= self.most or not self.most:
+            message = f"group {self.name}: least and most must be from 0 and 1, not {self.least} and {self.most}"
+            raise WorkloadError(message)
+        if not 0 <= self.boots_s < math.inf:
+            message = f"group {self.name}: boots_s must be finite and at least 0, not {self.boots_s}"
+            raise WorkloadError(message)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.node.name)
+
+    def numbered(self, number: int) -> NodeSpec:
+        """Return its ``number``-th node."""
+        return replace(self.node, name=NodeName(f"{self.name}-{number}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,17 +320,36 @@ class Image:
 class Workload:
     """Trials and nodes, each name once, at least one of each; without an ``image``, every node has it already.
 
-    ``network`` is what the workers of gangs talk over.
+    ``network`` is what the workers of gangs talk over. Nodes of ``groups`` come and go beside ``nodes``, as their
+    autoscaler works by ``scaling``; with groups, there may be no other nodes.
     """
 
     trials: tuple[TrialSpec, ...]
     nodes: tuple[NodeSpec, ...]
     image: Image | None = None
     network: Network = field(default_factory=Network)
+    groups: tuple[NodeGroup, ...] = ()
+    scaling: Scaling = field(default_factory=Scaling)
 
     def __post_init__(self) -> None:
         _distinct("trial", [trial.id for trial in self.trials])
-        _distinct("node", [node.name for node in self.nodes])
+        _distinct("node", [*(node.name for node in self.nodes), *(group.name for group in self.groups)])
+        for node in self.nodes:
+            before, _, number = node.name.rpartition("-")
+            if number.isdecimal() and any(group.name == before for group in self.groups):
+                message = f"node {node.name} is named as one of the group {before}"
+                raise WorkloadError(message)
+
+    @property
+    def most_nodes(self) -> tuple[NodeSpec, ...]:
+        """Every node that can be there at a time, those of groups included."""
+        grown = (group.numbered(number) for group in self.groups for number in range(1, group.most + 1))
+        return (*self.nodes, *grown)
+
+    @property
+    def priced(self) -> bool:
+        """Whether it is known what any of its nodes costs."""
+        return any(node.price is not None for node in (*self.nodes, *(group.node for group in self.groups)))
 
 
 def _distinct(kind: str, names: Sequence[str]) -> None:

@@ -13,8 +13,9 @@ from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.fault_injection import crash, timed_effects
-from controllers.worlds.simulated.faults import WorldFault
+from controllers.worlds.simulated.faults import SpotLoss, WorldFault
 from controllers.worlds.simulated.scenario import Scenario
+from controllers.worlds.simulated.spot import SpotProvider
 from controllers.worlds.simulated.trial_run import WAITING, TrialRun
 from controllers.worlds.simulated.workload import Surrogate
 
@@ -47,6 +48,11 @@ class SimulatedWorld:
         self._surrogate = surrogate
         self._cluster = SimulatedCluster(scenario, gated=gated, faults=faults)
         self._shown: dict[TrialId, Trial] = {}
+        self.provider: SpotProvider | None = None
+        """Adds and takes nodes; None where the nodes are always the same."""
+        if scenario.workload.groups:
+            losses = [fault for fault in faults if isinstance(fault, SpotLoss)]
+            self.provider = SpotProvider(self._cluster, scenario.workload, scenario.seed, losses)
         for at, effect in timed_effects(self._cluster, faults):
             self._cluster.call_at(at, effect)
 
@@ -69,6 +75,11 @@ class SimulatedWorld:
     def finished(self) -> bool:
         """Whether every trial has ended."""
         return self._cluster.unended == 0
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether nodes will go that nobody needs any more."""
+        return self.provider is not None and self.provider.autoscaler.shrinks
 
     @property
     def failed(self) -> bool:
@@ -123,8 +134,8 @@ class SimulatedWorld:
         return None if run is None else run.shown()
 
     def kinds(self) -> Sequence[NodeKind]:
-        """Return no kind: no node comes by itself."""
-        return ()
+        """Return the groups of nodes that the autoscaler can add."""
+        return () if self.provider is None else self.provider.autoscaler.kinds()
 
     def node(self, name: NodeName) -> Node | None:
         """Return one node as it is now."""

@@ -6,6 +6,7 @@ from typing import Final
 from controllers.lab.simulation.experiments.curve_families import CURVE_EXPERIMENTS
 from controllers.lab.simulation.experiments.device_experiments import DEVICE_EXPERIMENTS
 from controllers.lab.simulation.experiments.disturbed import DISTURBED_EXPERIMENTS
+from controllers.lab.simulation.experiments.elastic_experiments import ELASTIC_EXPERIMENTS
 from controllers.lab.simulation.experiments.everyday import EVERYDAY_EXPERIMENTS
 from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.gang_experiments import GANG_EXPERIMENTS
@@ -25,6 +26,7 @@ _ALL: Final[tuple[Setup, ...]] = (
     *GANG_EXPERIMENTS,
     *LENGTH_EXPERIMENTS,
     *CURVE_EXPERIMENTS,
+    *ELASTIC_EXPERIMENTS,
 )
 EVERY_EXPERIMENT: Final[Mapping[str, Setup]] = {setup.id: setup for setup in _ALL}
 """By id, in the order of the documentation."""

@@ -6,7 +6,7 @@ from itertools import accumulate
 from random import Random
 from typing import Protocol
 
-from controllers.worlds.simulated.workload import WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
 
 
 class ArrivalPattern(Protocol):

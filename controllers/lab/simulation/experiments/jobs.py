@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 
-from controllers.worlds.simulated.workload import CurvePoint, WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
+from controllers.worlds.simulated.workload import CurvePoint
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Default
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.record.timeline import EventKind
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Speedup, Workload, WorkloadError
+from controllers.worlds.simulated.workload import NodeSpec, Speedup, Workload
 from tests.controllers.worlds.simulated.workloads import PLACES, EveryHeartbeat, Idle, Scripted, mixed, scenario, trial
 
 

@@ -12,7 +12,8 @@ from controllers.core.model import Direction, NodeName, TrialId
 from controllers.core.parameters import bound_parameters
 from controllers.lab.simulation.tables import TableError
 from controllers.lab.simulation.workload_file import read_workload, write_workload
-from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
+from controllers.worlds.simulated.scaling import SpotMarket
+from controllers.worlds.simulated.workload import CurvePoint, NodeGroup, NodeSpec, Speedup, TrialSpec, Workload
 
 
 def change(folder: Path, file: str, old: str, new: str) -> None:
@@ -209,3 +210,49 @@ def test_what_was_written_reads_back_the_same(
     folder = tmp_path_factory.mktemp("written") / "workload"
     write_workload(workload, folder)
     assert read_workload(folder) == workload
+
+
+GROUPS = "group,cpu,most,least,boots_s,price,notice_s,drains,mean_life_s,available\n"
+
+
+def test_groups_of_nodes_and_prices_are_read(tables: Path) -> None:
+    (tables / "groups.csv").write_text(f"{GROUPS}spot,4,8,1,90,0.12,15,no,7200,0:8 600:2\nbig,16,2,,,,,,,\n")
+    change(tables, "nodes.csv", "node,cpu\nnode-1,0.5", "node,cpu,price\nnode-1,0.5,0.02")
+    workload = read_workload(tables)
+    market = SpotMarket(15.0, drains=False, mean_life_s=7200.0, available=((0.0, 8.0), (600.0, 2.0)))
+    assert workload.groups == (
+        NodeGroup(NodeSpec(NodeName("spot"), 4.0, price=0.12), 8, 1, 90.0, market),
+        NodeGroup(NodeSpec(NodeName("big"), 16.0), 2),
+    )
+    assert workload.nodes == (NodeSpec(NodeName("node-1"), 0.5, price=0.02),)
+
+
+def test_with_groups_there_may_be_no_other_nodes(tables: Path) -> None:
+    (tables / "groups.csv").write_text("group,cpu,most\nbig,16,2\n")
+    (tables / "nodes.csv").unlink()
+    assert read_workload(tables).nodes == ()
+
+
+def test_groups_read_back_as_they_were_written(tables: Path, tmp_path: Path) -> None:
+    (tables / "groups.csv").write_text(f"{GROUPS}spot,4,8,1,90,0.12,0,yes,,0:8 600:2\nbig,16,2,,,,,,,\n")
+    workload = read_workload(tables)
+    write_workload(workload, tmp_path / "again")
+    assert read_workload(tmp_path / "again") == workload
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("big,16,0,,,,,,,", "column most: expected a number, at least 1, found '0'"),
+        ("big,16,2,3,,,,,,", "column least: expected at most the 2 in column most, found '3'"),
+        ("big,16,2,,-1,,,,,", "column boots_s: expected a number, at least 0, found '-1'"),
+        ("big,16,2,,,-1,,,,", "column price: expected a number, at least 0, found '-1'"),
+        ("big,16,2,,,,15,perhaps,,", "column drains: expected yes or no, found 'perhaps'"),
+        ("big,16,2,,,,,,,5:1 5:2", "column available: expected pairs SECOND:NODES that rise in time"),
+        ("big,16,2,,,,,,,5:inf", "column available: expected pairs SECOND:NODES that rise in time"),
+    ],
+)
+def test_a_group_that_makes_no_sense_is_refused_with_the_place(tables: Path, row: str, told: str) -> None:
+    (tables / "groups.csv").write_text(f"{GROUPS}{row}\n")
+    with pytest.raises(TableError, match=f"groups.csv, line 2, {told}"):
+        read_workload(tables)

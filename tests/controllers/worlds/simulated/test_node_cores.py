@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from controllers.core.model import NodeName
 from controllers.lab.simulation.run import simulate
 from controllers.policies import Default
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.node_run import fair_cores
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, Workload, WorkloadError
+from controllers.worlds.simulated.workload import NodeSpec, Workload
 from tests.controllers.worlds.simulated.workloads import trial
 
 SLACK = 1e-6

@@ -9,8 +9,9 @@ from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import NodeName, Phase, TrialId
 from controllers.lab.simulation.run import simulate
 from controllers.policies import Default
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.scenario import Costs, Scenario
-from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload, WorkloadError
+from controllers.worlds.simulated.workload import NodeSpec, TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.controllers.worlds.simulated.workloads import trial
 

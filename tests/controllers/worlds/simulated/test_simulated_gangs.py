@@ -7,6 +7,7 @@ import pytest
 from controllers.core.actions import Action, Migrate, Place, Resize
 from controllers.core.model import NodeName, Phase, TrialId
 from controllers.core.ports import Outcome
+from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import NodeLoss, TrialCrash, WorkerMissing, WorldFault
 from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.scenario import Costs, Scenario
@@ -18,7 +19,6 @@ from controllers.worlds.simulated.workload import (
     TrialSpec,
     WorkerExchange,
     Workload,
-    WorkloadError,
 )
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.controllers.worlds.simulated.workloads import trial

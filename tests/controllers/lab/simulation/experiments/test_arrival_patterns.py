@@ -13,7 +13,7 @@ from controllers.lab.simulation.experiments.arrivals import (
     UniformWindow,
     generator,
 )
-from controllers.worlds.simulated.workload import WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
 
 PATTERNS: list[ArrivalPattern] = [AllAtOnce(), FixedInterval(50.0), UniformWindow(300.0), Poisson(20.0)]
 

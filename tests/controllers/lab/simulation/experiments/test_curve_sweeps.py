@@ -7,7 +7,8 @@ from controllers.core.model import Direction
 from controllers.lab.simulation.experiments.curve_sweep import curve_sweep, metrics_in, read_curves
 from controllers.lab.simulation.experiments.experiment import OwnExperiment
 from controllers.lab.simulation.tables import TableError
-from controllers.worlds.simulated.workload import CurvePoint, WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
+from controllers.worlds.simulated.workload import CurvePoint
 
 TASKS, CONFIGURATIONS = ("a.b", "c"), 8
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controllers.lab.simulation.experiments.arrivals import generator
 from controllers.lab.simulation.experiments.jobs import BI_RNN, GRU, VAE, Curve
-from controllers.worlds.simulated.workload import WorkloadError
+from controllers.worlds.simulated.errors import WorkloadError
 
 
 @pytest.mark.parametrize(("curve", "reduction"), [(VAE, 0.65), (BI_RNN, 0.98), (GRU, 0.90)])
