@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from controllers.core import labels
-from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Stop, Suspend
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
@@ -181,6 +182,8 @@ class ArgoWorld:
             why_not := self._denied.why_not(command.attempt, command.cpu, seen.room, time.monotonic())
         ):
             return refused(why_not)
+        if isinstance(command, SetShare) and isinstance(action, Resize):
+            action = replace(action, cpu=command.cpu)  # it may get less than was wanted
         return DONE if self._carry_out(command, state, action) else BUSY
 
     def _carry_out(self, command: Command, state: TrialState, action: Action | None = None) -> bool:
@@ -211,6 +214,9 @@ class ArgoWorld:
         if attempt is None or before is None:
             return
         pod = attempt.lead
+        if trial.steady and not (before.steady and before.attempt == trial.attempt) and attempt.why_no_shares:
+            self._events.tell(pod, "ShareKept", attempt.why_no_shares)
+            warn_once(f"{self._campaign.uid} shares", f"workflow {self._campaign.workflow}: {attempt.why_no_shares}")
         if before.steady and trial.steady and before.attempt == trial.attempt and before.cpu != trial.cpu:
             self._events.tell(pod, "Resized", f"from {before.cpu:g} to {trial.cpu:g} cores on {pod.node}")
         if trial.moves > before.moves:

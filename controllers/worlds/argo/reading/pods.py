@@ -29,6 +29,7 @@ from controllers.worlds.argo.reading.definitions import MOST_WORKERS, TrialDefin
 from controllers.worlds.argo.reading.demands import ANY_NODE, Demands, demands_of
 from controllers.worlds.argo.reading.marks import Marks, read_marks
 from controllers.worlds.argo.reading.pod_ends import Leaving, failure_of, leaving_of
+from controllers.worlds.argo.reading.queueing import Queueing, queueing_of
 from controllers.worlds.argo.reading.versions import Version, argo_version
 from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_RUN, ENV_RUN_CONTEXT
 
@@ -125,7 +126,8 @@ class PodRecord:
     author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
     is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not.
 
-    ``argo`` is the version of the Argo that made it, None where its containers do not tell.
+    ``argo`` is the version of the Argo that made it, None where its containers do not tell. ``queueing`` is how Kueue
+    holds it, None where it does not.
 
     ``rank`` is the worker's in its attempt. ``gang`` tells that this may have others: ``size`` is how many workers it
     has by now, ``token`` what tells it from all other attempts.
@@ -162,6 +164,7 @@ class PodRecord:
     failure: Failure | None = None
     leaving: Leaving | None = None
     argo: Version | None = None
+    queueing: Queueing | None = None
     rank: int = 0
     gang: bool = False
     size: int = 1
@@ -265,6 +268,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         failure=failure_of(status),
         leaving=leaving_of(pod, status),
         argo=argo_version(pod),
+        queueing=queueing_of(pod, pod_labels, annotations),
         demands=demands_of(
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,
