@@ -50,8 +50,8 @@ def queue_name(given: object, labels: Mapping[str, str] | None, workers: Workers
     if workers.most > 1:
         # Kueue admits a group of a number that its pods know when they are made; a gang grows and shrinks.
         problem = (
-            f"queue={given!r} takes no trials of several workers: Kueue admits each worker by itself, and a trial whose "
-            "workers are admitted in part would hold its quota for nothing; use workers=1"
+            f"queue={given!r} takes no trials of several workers: Kueue would admit each worker by itself, and a trial "
+            "that is admitted in part holds its quota for nothing; use workers=1"
         )
         raise SweepError(problem)
     return given
@@ -82,7 +82,7 @@ def check_pod_names(name: str | None, generate_name: str | None, template: str) 
     longest = workflow + len(f"-{template}-") + _HASH
     if longest > _LONGEST:
         problem = (
-            f"queue=: the pods' names have up to {longest} characters, and Kueue takes {_LONGEST} for the names of their "
-            f"groups: shorten those of the workflow and the sweep by {longest - _LONGEST}"
+            f"queue=: the pods' names have up to {longest} characters, and as the names of their groups Kueue takes "
+            f"{_LONGEST}: shorten the name of the workflow or the sweep by {longest - _LONGEST}"
         )
         raise SweepError(problem)

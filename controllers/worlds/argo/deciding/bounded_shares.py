@@ -49,5 +49,8 @@ def _admitted(state: TrialState, attempt: Attempt) -> float:
 
     Anybody may write on a pod that these were more, so its step's template has a say.
     """
-    base, asked = min(worker.base_cpu for worker in attempt.workers), 0.0 if state.step is None else state.step.asked.cpu
+    base, asked = (
+        min(worker.base_cpu for worker in attempt.workers),
+        0.0 if state.step is None else state.step.asked.cpu,
+    )
     return min(base, max(asked, attempt.share.wanted)) if asked else base

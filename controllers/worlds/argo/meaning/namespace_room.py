@@ -1,4 +1,4 @@
-"""What the quotas of a namespace leave for a campaign's trials, and between which shares its LimitRanges allow. Pure."""
+"""What the quotas of a namespace leave for a campaign's trials, and which shares its LimitRanges allow. Pure."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -119,7 +119,9 @@ class ClusterView:
             self._elsewhere = self._watch(Collection(PODS.path(), query, _PAGE, expendable=True), project_other)
         # Where this account may not read these, the API server says what it refuses.
         self._quotas = [
-            self._watch(Collection(QUOTAS.path(namespace), page=_PAGE, expendable=True, most=_MOST_LIMITS), project_quota)
+            self._watch(
+                Collection(QUOTAS.path(namespace), page=_PAGE, expendable=True, most=_MOST_LIMITS), project_quota
+            )
             for namespace in self._namespaces
         ]
         self._ranges = [
@@ -275,7 +277,9 @@ class ClusterView:
         """Return the quotas that count trials' pods in a namespace, and its LimitRanges, as far as they may be seen."""
         quotas = (quota for reflector in self._quotas for quota in reflector.records())
         ranges = (one for reflector in self._ranges for one in reflector.records())
-        return [one for one in quotas if one.namespace == namespace], [one for one in ranges if one.namespace == namespace]
+        return [one for one in quotas if one.namespace == namespace], [
+            one for one in ranges if one.namespace == namespace
+        ]
 
     def _needed(self) -> Sequence[Reflector[Any]]:
         return (*self._pods, *self._workflows, self._nodes, *self._others)

@@ -78,7 +78,7 @@ def _listed(value: object) -> list[object]:
 
 def project_range(limit_range: Json) -> RangeRecord | None:
     """Return the record of a LimitRange, None where it bounds no requests of CPU."""
-    items = [item for item in mappings(limit_range, "spec", "limits")][:_MOST_BOUNDS]
+    items = list(mappings(limit_range, "spec", "limits"))[:_MOST_BOUNDS]
     containers, pods = ([item for item in items if text(item, "type") == kind] for kind in ("Container", "Pod"))
 
     def least(of: list[Mapping[str, object]]) -> float:
