@@ -54,7 +54,7 @@ def test_a_group_of_one_shrinks_and_gets_back_what_was_admitted_and_no_more(benc
     assert request(bench) == "400m"
 
 
-def test_a_pod_that_claims_to_have_been_admitted_with_more_gets_no_more_than_its_template_asks_for(
+def test_a_pod_that_says_it_was_admitted_with_more_gets_no_more_than_its_template_asks_for(
     bench: Bench,
 ) -> None:
     bench.put("workflows", workflow(steps("a", "Running", ("n1", None))))
