@@ -44,9 +44,7 @@ def test_devices_are_counted() -> None:
         ({"scopes": [["no", "text"]]}, None),
     ],
 )
-def test_quotas_that_count_other_pods_are_left_to_the_api_server(
-    spec: dict[str, Any], left_of_pods: float | None
-) -> None:
+def test_quotas_of_other_pods_are_left_to_the_api_server(spec: dict[str, Any], left_of_pods: float | None) -> None:
     found = left({**quota({}, pods="3"), "spec": spec})
     assert (found and found["pods"]) == left_of_pods
 
