@@ -28,23 +28,23 @@ NOMINAL_MILLI: Final = 150
 
 
 @pytest.fixture(scope="module")
-def kueue_here(own_cluster: Cluster) -> Iterator[None]:
+def with_kueue(own_cluster: Cluster) -> Iterator[Cluster]:
     """Run Kueue for these tests."""
     with kueue_running(own_cluster):
-        yield
+        yield own_cluster
 
 
 @pytest.fixture
-def teams(kueue_here: None, own_cluster: Cluster, tracking: Tracking, tmp_path: Path) -> Iterator[tuple[Bench, Bench]]:
+def teams(with_kueue: Cluster, tracking: Tracking, tmp_path: Path) -> Iterator[tuple[Bench, Bench]]:
     """Two namespaces, each with a queue, in one cohort."""
     with ExitStack() as stack:
         benches = []
         for name in ("one", "two"):
             folder = tmp_path / name
             folder.mkdir()
-            own_cluster.show_folder(folder)
-            bench = stack.enter_context(opened_bench(own_cluster, tracking, folder))
-            stack.enter_context(queue_of(own_cluster, bench.namespace, "both", f"{NOMINAL_MILLI}m"))
+            with_kueue.show_folder(folder)
+            bench = stack.enter_context(opened_bench(with_kueue, tracking, folder))
+            stack.enter_context(queue_of(with_kueue, bench.namespace, "both", f"{NOMINAL_MILLI}m"))
             benches.append(bench)
         first, second = benches
         yield first, second
