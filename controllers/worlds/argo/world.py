@@ -61,6 +61,7 @@ class ArgoWorld:
         self._view = view
         self._cluster_can = cluster_can
         self._denied = DeniedShares()
+        self._kept_told: set[str] = set()
         self._campaign = campaign
         self._events = events
         self._timeouts = timeouts or Timeouts()
@@ -96,9 +97,11 @@ class ArgoWorld:
         uids = frozenset(state.attempt.uid for state in seen.states.values() if state.attempt)
         self._executor.forget_all_but(uids)
         self._denied.forget_all_but(uids)
+        self._kept_told &= uids
         self._adopt_workflow()
         planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants)
         for trial, state in seen.states.items():
+            self._tell_kept_share(seen.trials[trial], state.attempt)
             self._tell_changes(before.trials.get(trial), seen.trials[trial], state.attempt)
             command = planner.next_command(state, self._executor.asked(state.attempt))
             if command is not None:
@@ -210,13 +213,18 @@ class ArgoWorld:
             self._looks.take_on(action, command.attempt)
         return begun
 
+    def _tell_kept_share(self, trial: Trial, attempt: Attempt | None) -> None:
+        if attempt is None or attempt.uid in self._kept_told or not trial.steady or not attempt.why_no_shares:
+            return
+        self._kept_told.add(attempt.uid)
+        self._events.tell(attempt.lead, "ShareKept", attempt.why_no_shares)
+        workflow = self._campaign.workflow
+        warn_once(f"{self._campaign.uid}: shares", f"workflow {workflow}: {attempt.why_no_shares}")
+
     def _tell_changes(self, before: Trial | None, trial: Trial, attempt: Attempt | None) -> None:
         if attempt is None or before is None:
             return
         pod = attempt.lead
-        if trial.steady and not (before.steady and before.attempt == trial.attempt) and attempt.why_no_shares:
-            self._events.tell(pod, "ShareKept", attempt.why_no_shares)
-            warn_once(f"{self._campaign.uid} shares", f"workflow {self._campaign.workflow}: {attempt.why_no_shares}")
         if before.steady and trial.steady and before.attempt == trial.attempt and before.cpu != trial.cpu:
             self._events.tell(pod, "Resized", f"from {before.cpu:g} to {trial.cpu:g} cores on {pod.node}")
         if trial.moves > before.moves:

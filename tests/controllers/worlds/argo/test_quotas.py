@@ -24,6 +24,7 @@ def begin(bench: Bench, *limits: tuple[str, dict[str, object]]) -> None:
         bench.put(collection, item)
     bench.begin()
     bench.until(lambda: known(bench))
+    bench.settle()
 
 
 def test_a_share_rises_only_by_what_the_quota_has_left(bench: Bench) -> None:
