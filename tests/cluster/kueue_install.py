@@ -31,6 +31,7 @@ _HEALTH_PORT: Final = 8081
 _WEBHOOKS: Final = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 _LEFT_OUT: Final = frozenset({"Deployment", "Service", "Secret", "APIService"})
 """The manager is no pod here, and serves no API of its own."""
+_OF_METRICS: Final = "/etc/kueue/metrics/certs"
 _READY_S: Final = 60.0
 
 
@@ -94,6 +95,8 @@ def kueue_running(cluster: Cluster) -> Iterator[None]:
     certificate, key = authority.issue("kueue", "kueue", hosts=(CONTROL_ADDRESS,))
     certificate.rename(certificates / "tls.crt")
     key.rename(certificates / "tls.key")
+    # Without certificates of its own making, it wants some for its metrics, too, though it serves none.
+    machine.run("sh", "-c", f"mkdir -p {_OF_METRICS} && cp {certificates}/tls.* {_OF_METRICS}")
     settings = machine.folder / "kueue.yaml"
     settings.write_text(yaml.safe_dump(_settings(certificates)))
     found = definitions(cluster, authority.certificate.read_bytes())
