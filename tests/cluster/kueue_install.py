@@ -1,7 +1,6 @@
 """Kueue in a cluster: what it publishes for installing it, its manager as a process, and queues for tests."""
 
 import base64
-import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -111,11 +110,11 @@ def kueue_running(cluster: Cluster) -> Iterator[None]:
         cluster.kubectl.create([_object("ResourceFlavor", FLAVOR)])
         yield
     finally:
-        # First what the API server asks it, or nothing could be made or deleted any more.
+        # First what the API server asks it about pods. Then its own objects, which take it to be read and let go.
         _delete(cluster, hooks)
-        machine.kill("kueue")
         for kind in ("workloads", "localqueues", "clusterqueues", "resourceflavors"):
-            _let_go(cluster, f"{kind}.kueue.x-k8s.io")
+            cluster.kubectl("delete", f"{kind}.kueue.x-k8s.io", "--all", "--all-namespaces", "--timeout=60s")
+        machine.kill("kueue")
         _delete(cluster, plain)
 
 
@@ -172,15 +171,6 @@ def _apply(cluster: Cluster, documents: list[JsonObject]) -> None:
 def _delete(cluster: Cluster, documents: list[JsonObject]) -> None:
     text = yaml.safe_dump_all(documents)
     cluster.kubectl("delete", "--ignore-not-found", "--timeout=60s", "--filename", "-", text_input=text)
-
-
-def _let_go(cluster: Cluster, kind: str) -> None:
-    """Take the finalizers off what is left of a kind: nobody is there any more who would."""
-    for item in cluster.kubectl.items(kind, "--all-namespaces"):
-        metadata = item["metadata"]
-        place = [f"--namespace={metadata['namespace']}"] if "namespace" in metadata else []
-        patch = json.dumps({"metadata": {"finalizers": None}})
-        cluster.kubectl("patch", kind, metadata["name"], *place, "--type=merge", "-p", patch)
 
 
 def _is_ready() -> bool:
