@@ -23,6 +23,7 @@ from hera_specon.manifest import check_templates
 from hera_specon.pod_spec import state_volume
 from hera_specon.points import Search, points
 from hera_specon.pruners import pruner_policy
+from hera_specon.queues import check_pod_names, queue_name
 from hera_specon.search import Sampler, search_text
 from hera_specon.settings import (
     Arrivals,
@@ -75,6 +76,7 @@ class _SweepTemplates(SweepTemplateBase):
     mlflow_tracking_uri: str = "http://mlflow:5000"
     flags: Mapping[str, FlagForm] | None = None
     own_folder: bool | Sequence[str] = False
+    queue: str | None = None
 
     def __post_init__(self) -> None:
         self._workflow: Workflow | None = None
@@ -138,6 +140,8 @@ class _SweepTemplates(SweepTemplateBase):
                 f"workers={self.workers!r} in parts; limit trials by the sweep's own parallelism="
             )
             raise SweepError(problem)
+        if self._queue() is not None and self._workflow is not None:
+            check_pod_names(self._workflow.name, self._workflow.generate_name, f"{self.name}{labels.SUFFIX_TRIAL}")
         pod = super()._build_template()  # type: ignore[misc]  # Container's or Script's, by the order of bases
         return trial_template(pod, self._trial_settings())
 
@@ -159,6 +163,7 @@ class _SweepTemplates(SweepTemplateBase):
             experiment=self.experiment or name,
             mlflow_tracking_uri=self.mlflow_tracking_uri,
             own_folder=own_paths(self.own_folder),
+            queue=self._queue(),
             own_security=self._workflow is not None and self._workflow.security_context is not None,
         )
 
@@ -199,6 +204,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         workers_range(self.workers)
         own_paths(self.own_folder)
+        self._queue()
         if self.policy is not None:
             check_served(self.policy, self._goal_settings())
         self._policy()
@@ -226,6 +232,9 @@ class _SweepTemplates(SweepTemplateBase):
         if self.pruner is None:
             return policy
         return policy_text(f"{pruner_policy(self.pruner)}+{policy or DEFAULT_POLICY}")
+
+    def _queue(self) -> str | None:
+        return queue_name(self.queue, self.labels, workers_range(self.workers))
 
     def _points(self) -> tuple[Point, ...]:
         """Return the hyperparameters of each trial: none where a search gives them later."""
@@ -300,6 +309,8 @@ class Sweep(_SweepTemplates, Container):
         own_folder: On one machine (``specon run``), run each trial in a working folder of its own, so that no trial
             overwrites another's files: a copy of the folder that the sweep is started in, with links to its large
             files and folders. A list of paths, such as ``["checkpoints"]``, has these copied too, however large.
+        queue: Name of the Kueue queue in which each trial waits, a LocalQueue of the sweep's namespace. Its pods are
+            written as groups of one, which Kueue leaves alone when their shares change.
         parallelism: Greatest number of trials at a time.
         resources: The CPU that it requests is the share a policy starts from; by default the limit, else one core
             without a limit. On one machine (``specon run``), a request that you name is a reservation. Where you name

@@ -36,6 +36,7 @@ from hera_specon.errors import SweepError
 from hera_specon.flags import Flag
 from hera_specon.goals import SweepGoals
 from hera_specon.pod_spec import LEAVE_FILE, container_security, leave_mount, leave_volume, pod_patch, pod_security
+from hera_specon.queues import as_groups_of_one
 from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
 from hera_specon.space import Point
 from mlflow_hooks import contract
@@ -70,6 +71,7 @@ class TrialSettings:
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
+    ``queue`` is the Kueue queue in which each waits, None where none does.
     """
 
     sweep: str
@@ -88,6 +90,7 @@ class TrialSettings:
     own_security: bool = False
     search: str | None = None
     own_folder: Ordered[str] | None = None
+    queue: str | None = None
 
     @property
     def hyperparameters(self) -> tuple[str, ...]:
@@ -266,6 +269,9 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
         notes[labels.ANNOTATION_DEFAULT_CPU] = "true"
     notes |= settings.goals.annotations(placeholder)
     written, annotated = (given and given.labels) or {}, (given and given.annotations) or {}
+    if settings.queue is not None:
+        grouped = as_groups_of_one(settings.queue, written)
+        ours, notes = ours | grouped.labels, notes | grouped.annotations
     check_distinct([*written, *ours], "labels= sets what the sweep sets")
     check_distinct([*annotated, *notes], "annotations= sets what the sweep sets")
     # Nothing makes an Argo step's pod again but Argo, so cluster-autoscaler would keep the node of each for ever.

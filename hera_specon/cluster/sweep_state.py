@@ -238,12 +238,12 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         assessments={
             name: assessment for name, trial in tracked.items() if (assessment := trial.assessment()) is not None
         },
-        reasons={name: trial.reason() for name, trial in tracked.items()} | _failures(states),
+        reasons={name: trial.reason() for name, trial in tracked.items()} | _failures(states) | _queued(states),
         missing=missing,
         forecast=known.forecast(record.created_at),
         cost=known.cost,
         over=record.finished,
-        warnings=() if missing else _objective_lines(record, states, known),
+        warnings=(*(() if missing else _objective_lines(record, states, known)), *_kept_shares(states)),
     )
 
 
@@ -303,6 +303,24 @@ def _failures(states: Mapping[TrialId, TrialState]) -> dict[TrialId, str]:
             again = ", twice alike at once: it was not tried again" if given_up(state) else ""
             told[name] = f"exit code {newest.failure.code}: {newest.failure.words or 'it said nothing'}{again}"
     return told
+
+
+def _queued(states: Mapping[TrialId, TrialState]) -> dict[TrialId, str]:
+    """Return of the trials that wait for Kueue in which queue they do."""
+    told = {}
+    for name, state in states.items():
+        attempt = None if state.phase.ended else state.attempt
+        if attempt is not None and attempt.queued and not attempt.over and attempt.lead.queueing is not None:
+            queue = attempt.lead.queueing.queue
+            told[name] = f"waits for Kueue to admit it{f' from queue {queue}' if queue else ''}"
+    return told
+
+
+def _kept_shares(states: Mapping[TrialId, TrialState]) -> tuple[str, ...]:
+    """Return why the shares of some trials never change, once for all of them."""
+    running = (state.attempt for state in states.values() if not state.phase.ended)
+    whys = [why for attempt in running if attempt is not None and (why := attempt.why_no_shares)]
+    return tuple(f"{whys.count(why)} trials keep their shares: {why}" for why in dict.fromkeys(whys))
 
 
 def _show_trial(state: TrialState, record: WorkflowRecord, tracked: Tracked | None) -> Trial:

@@ -5,14 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controllers.core import labels
+from controllers.core import kueue, labels
 from controllers.worlds.argo.calls.untrusted import quantity
 from controllers.worlds.argo.reading.planned import planned_trials
 from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
 from hera_specon.pod_spec import HELPER_CPU, HELPER_MEMORY
 
-KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
-KUEUE_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 DEFAULT_ACCOUNT: Final = "default"
 
 
@@ -72,8 +70,8 @@ def sweep_needs(manifest: Manifest) -> SweepNeeds:
         account=_account(spec, templates),
         each=tuple(_pod_needs(template, spec) for template in templates),
         waits=tuple(searched),
-        queue=next((str(value) for name, value in marks if name == KUEUE_QUEUE), ""),
-        grouped=any(name == KUEUE_GROUP for name, _ in marks),
+        queue=next((str(value) for name, value in marks if name == kueue.LABEL_QUEUE), ""),
+        grouped=any(name == kueue.LABEL_GROUP for name, _ in marks),
     )
 
 

@@ -18,7 +18,18 @@ from controllers.cluster.election import Create, Lease, LeaseUnavailableError, R
 from controllers.cluster.leadership import LEASES, KubernetesLease
 from controllers.core.actions import Migrate, Resize
 from controllers.core.model import Phase
-from controllers.worlds.argo.calls.api import CONFIG_MAPS, EVENTS, NODES, PODS, WORKFLOWS, Json, KubeApi, Resource
+from controllers.worlds.argo.calls.api import (
+    CONFIG_MAPS,
+    EVENTS,
+    LIMIT_RANGES,
+    NODES,
+    PODS,
+    QUOTAS,
+    WORKFLOWS,
+    Json,
+    KubeApi,
+    Resource,
+)
 from controllers.worlds.argo.calls.errors import ApiError, BudgetError, ConflictError, ForbiddenError, NotFoundError
 from controllers.worlds.argo.calls.grants import GrantReviews, Grants
 from controllers.worlds.argo.calls.untrusted import at
@@ -193,6 +204,10 @@ DEEDS: Mapping[tuple[str, str], Deed] = {
     ("pods", "watch"): _watch(PODS),
     ("workflows", "list"): _list(WORKFLOWS),
     ("workflows", "watch"): _watch(WORKFLOWS),
+    ("resourcequotas", "list"): _list(QUOTAS),
+    ("resourcequotas", "watch"): _watch(QUOTAS),
+    ("limitranges", "list"): _list(LIMIT_RANGES),
+    ("limitranges", "watch"): _watch(LIMIT_RANGES),
     ("nodes", "list"): _list(NODES),
     ("nodes", "watch"): _watch(NODES),
     ("pods", "get"): lambda api, namespace: pod_changes.check_same_pod(api, _nobody(namespace)),

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from controllers.core import labels
-from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Stop, Suspend
+from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
@@ -64,6 +65,7 @@ class ArgoWorld:
         self._view = view
         self._cluster_can = cluster_can
         self._denied = DeniedShares()
+        self._kept_told: set[str] = set()
         self._campaign = campaign
         self._events = events
         self._timeouts = timeouts or Timeouts()
@@ -99,9 +101,11 @@ class ArgoWorld:
         uids = frozenset(state.attempt.uid for state in seen.states.values() if state.attempt)
         self._executor.forget_all_but(uids)
         self._denied.forget_all_but(uids)
+        self._kept_told &= uids
         self._adopt_workflow()
         planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants, self._ends_soon)
         for trial, state in seen.states.items():
+            self._tell_kept_share(seen.trials[trial], state.attempt)
             self._tell_changes(before.trials.get(trial), seen.trials[trial], state.attempt)
             command = planner.next_command(state, self._executor.asked(state.attempt))
             if command is not None:
@@ -186,6 +190,8 @@ class ArgoWorld:
             why_not := self._denied.why_not(command.attempt, command.cpu, seen.room, time.monotonic())
         ):
             return refused(why_not)
+        if isinstance(command, SetShare) and isinstance(action, Resize):
+            action = replace(action, cpu=command.cpu)  # it may get less than was wanted
         return DONE if self._carry_out(command, state, action) else BUSY
 
     def _carry_out(self, command: Command, state: TrialState, action: Action | None = None) -> bool:
@@ -211,6 +217,14 @@ class ArgoWorld:
         if begun and action is not None:
             self._looks.take_on(action, command.attempt)
         return begun
+
+    def _tell_kept_share(self, trial: Trial, attempt: Attempt | None) -> None:
+        if attempt is None or attempt.uid in self._kept_told or not trial.steady or not attempt.why_no_shares:
+            return
+        self._kept_told.add(attempt.uid)
+        self._events.tell(attempt.lead, "ShareKept", attempt.why_no_shares)
+        workflow = self._campaign.workflow
+        warn_once(f"{self._campaign.uid}: shares", f"workflow {workflow}: {attempt.why_no_shares}")
 
     def _tell_changes(self, before: Trial | None, trial: Trial, attempt: Attempt | None) -> None:
         if attempt is None or before is None:

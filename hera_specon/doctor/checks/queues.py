@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 from typing import Final
 
+from controllers.core.kueue import LABEL_GROUP
 from controllers.worlds.argo.calls.untrusted import text
 from hera_specon.doctor.facts import QueueFacts, Unread, Why
 from hera_specon.doctor.findings import Finding, ok, unknown, warning
-from hera_specon.doctor.sweep_needs import KUEUE_GROUP, SweepNeeds
+from hera_specon.doctor.sweep_needs import SweepNeeds
 
 _DEFAULT: Final = "default"
 """A LocalQueue of this name takes pods that name none."""
 _GROUP: Final = (
-    f'Make each pod a group of one (label {KUEUE_GROUP}: "{{{{pod.name}}}}", annotations '
-    'kueue.x-k8s.io/pod-group-total-count: "1" and kueue.x-k8s.io/retriable-in-group: "false"), or choose a policy '
-    "that resizes nothing."
+    "Shares of such trials are left alone. To let them change, name the queue in Sweep(queue=...), or make each pod a "
+    f'group of one (label {LABEL_GROUP}: "{{{{pod.name}}}}", annotations kueue.x-k8s.io/pod-group-total-count: "1" and '
+    'kueue.x-k8s.io/retriable-in-group: "false").'
 )
 
 
@@ -21,7 +22,9 @@ def check_queues(facts: QueueFacts, needs: SweepNeeds | None) -> Iterator[Findin
     """Yield what Kueue does to the sweep's pods."""
     subject, show = "Kueue", f"kubectl get localqueues.kueue.x-k8s.io -n {facts.name}"
     if needs is not None and needs.queue and needs.grouped:
-        yield ok(subject, "each pod is a group, which survives a resize; the queue's quota does not follow it")
+        yield ok(
+            subject, "each pod is a group, which survives a resize: shares fall, and rise to what it was admitted with"
+        )
         return
     if needs is not None and needs.queue:
         yield warning(

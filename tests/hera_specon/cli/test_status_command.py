@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controllers.core import kueue
 from controllers.core.forecast import EndRange
 from controllers.core.labels import ANNOTATION_MOVE_TO, LABEL_SWEEP
 from controllers.core.model import Phase
@@ -345,6 +346,25 @@ def test_steps_in_all_are_told_of_a_run_on_this_machine(tmp_path: Path) -> None:
     assert trial.progress is not None
     assert (trial.progress.step, trial.progress.steps_total) == (79, 200)
     assert (trial.progress.best, trial.progress.latest) == (0.9, 0.8)
+
+
+def test_a_trial_that_waits_for_kueue_and_shares_that_never_change_are_told(
+    specon_there: Specon, cluster: Cluster
+) -> None:
+    waits, plain = pod(0, gated=True), pod(1)
+    for one in (waits, plain):
+        one["metadata"]["labels"][kueue.LABEL_QUEUE] = "team"
+    waits["spec"]["schedulingGates"].append({"name": "kueue.x-k8s.io/admission"})
+    waits["metadata"]["labels"][kueue.LABEL_GROUP] = "one"
+    waits["metadata"]["annotations"][kueue.ANNOTATION_GROUP_SIZE] = "1"
+    hold(cluster, workflow(), pods=(waits, plain))
+    track(cluster)
+
+    state = told(specon_there, cluster)
+
+    assert state["trials"][0]["reason"] == "waits for Kueue to admit it from queue team"
+    (warning,) = state["warnings"]
+    assert warning.startswith("1 trials keep their shares: Kueue, which holds the pod in queue team")
 
 
 def test_the_processes_and_own_folders_of_trials_on_this_machine_are_told(specon_there: Specon, tmp_path: Path) -> None:

@@ -2,8 +2,9 @@ from typing import Any
 
 from hera.workflows import Resources, Workflow
 
+from controllers.core.kueue import LABEL_GROUP, LABEL_QUEUE
 from hera_specon import tpe
-from hera_specon.doctor.sweep_needs import KUEUE_GROUP, KUEUE_QUEUE, SweepNeeds, sweep_needs
+from hera_specon.doctor.sweep_needs import SweepNeeds, sweep_needs
 from tests.hera_specon.built_sweeps import sweep
 
 
@@ -43,6 +44,7 @@ def test_trials_of_a_search_that_is_asked_wait_for_a_controller() -> None:
 
 def test_a_queue_is_found_wherever_pods_get_their_labels() -> None:
     assert (needs().queue, needs().grouped) == ("", False)
-    assert needs(labels={KUEUE_QUEUE: "team"}).queue == "team"
-    assert needs({"labels": {KUEUE_QUEUE: "team"}}).queue == "team"
-    assert needs(labels={KUEUE_QUEUE: "team", KUEUE_GROUP: "g"}).grouped
+    assert needs(labels={LABEL_QUEUE: "team"}).queue == "team"
+    assert needs(queue="team").grouped
+    assert needs({"labels": {LABEL_QUEUE: "team"}}).queue == "team"
+    assert needs(labels={LABEL_QUEUE: "team", LABEL_GROUP: "g"}).grouped

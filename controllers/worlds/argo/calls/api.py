@@ -92,6 +92,8 @@ class Resource:
 
 PODS = Resource("api/v1", "pods")
 NODES = Resource("api/v1", "nodes")
+QUOTAS = Resource("api/v1", "resourcequotas")
+LIMIT_RANGES = Resource("api/v1", "limitranges")
 CONFIG_MAPS = Resource("api/v1", "configmaps")
 EVENTS = Resource("apis/events.k8s.io/v1", "events")
 WORKFLOWS = Resource("apis/argoproj.io/v1alpha1", "workflows")

@@ -8,11 +8,12 @@ from controllers.core import labels
 from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.annotations import MOST_OF_ONE, AnnotationError, check_fits, reason_that_fits
 from controllers.core.model import NodeName, Phase
+from controllers.worlds.argo.deciding.bounded_shares import bounded
 from controllers.worlds.argo.deciding.commands import Annotate, Annotations, Command, Leave, OpenGates, SetShare, Told
 from controllers.worlds.argo.deciding.planner import choice
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.limits import why_no_more, why_not_the_last
-from controllers.worlds.argo.meaning.snapshot import CampaignSnapshot
+from controllers.worlds.argo.meaning.snapshot import CampaignSnapshot, rise_of_next
 from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.reading.marks import written_nodes
 from controllers.worlds.argo.reading.pods import whole_milli
@@ -42,15 +43,16 @@ def command_for(action: Action, state: TrialState, seen: CampaignSnapshot, *, ho
         return Refusal(_NOT_RUNNING)
     match action:
         case Resize():
-            why_not = _why_not_resize(action, state, attempt, seen)
-            return Refusal(why_not) if why_not else SetShare(attempt, action.cpu)
+            return _resize(action, state, attempt, seen)
         case Migrate():
             why_not = _why_it_stays(state, attempt, seen, hooked=hooked)
             return Refusal(why_not) if why_not else _move(action, state, attempt, seen)
         case Place():
             return _place(action, state, attempt, seen)
         case Suspend():
-            why_not = _why_it_stays(state, attempt, seen, hooked=hooked)
+            why_not = _why_it_stays(state, attempt, seen, hooked=hooked) or _why_no_quota(
+                state, attempt, seen, state.definition.min_workers
+            )
             return Refusal(why_not) if why_not else _suspend(state, attempt, signals=seen.grants.signals)
         case Stop():
             return _stop(action, state, attempt, seen, hooked=hooked)
@@ -58,12 +60,20 @@ def command_for(action: Action, state: TrialState, seen: CampaignSnapshot, *, ho
             assert_never(action)
 
 
-def _why_not_resize(action: Resize, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> str | None:
-    cpu, share, quality = action.cpu, attempt.share, attempt.lead.quality
+def _resize(action: Resize, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> SetShare | Refusal:
     if state.phase is not Phase.RUNNING:
-        return f"the trial is {state.phase}"
+        return Refusal(f"the trial is {state.phase}")
     if not attempt.runs:
-        return _NOT_RUNNING
+        return Refusal(_NOT_RUNNING)
+    allowed = bounded(action, state, attempt, seen)
+    if not isinstance(allowed, Resize):
+        return Refusal(allowed)
+    why_not = _why_not_resize(allowed.cpu, attempt, seen)
+    return Refusal(why_not) if why_not else SetShare(attempt, allowed.cpu)
+
+
+def _why_not_resize(cpu: float, attempt: Attempt, seen: CampaignSnapshot) -> str | None:
+    share, quality = attempt.share, attempt.lead.quality
     if whole_milli(cpu) < 1:
         return f"{cpu:g} cores are too few: the least is 0.001"
     # Kubernetes refuses a resize that would change the pod's quality of service, which its first requests fixed.
@@ -114,6 +124,7 @@ def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSn
         _why_not_so_many(nodes, state, attempt)
         or _why_unwritable(nodes)
         or seen.room.why_unfit(nodes, state.next_requests, attempt.demands, state.definition.id, attempt.workers)
+        or _why_no_quota(state, attempt, seen, len(nodes))
     )
     if why_not:
         return Refusal(why_not)
@@ -124,6 +135,12 @@ def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSn
         on_pod={labels.ANNOTATION_MOVE_TO: to},
         on_workflow=_plan(state, attempt, len(nodes)),
     )
+
+
+def _why_no_quota(state: TrialState, attempt: Attempt, seen: CampaignSnapshot, workers: int) -> str | None:
+    """Return why Argo could not make the next attempt, of so many workers; None where the quotas have room for it."""
+    more, pods = rise_of_next(state, attempt, workers)
+    return seen.limits.why_not(more, pods)
 
 
 def _suspend(state: TrialState, attempt: Attempt, *, signals: bool) -> Leave:
@@ -168,6 +185,8 @@ def _place(
 ) -> OpenGates | Annotate | Refusal:
     if state.phase not in {Phase.PENDING, Phase.SUSPENDED} or not attempt.gated:
         return Refusal("the trial does not wait for a place")
+    if attempt.queued:
+        return Refusal("Kueue has not admitted it yet")
     trial, room, nodes = state.definition, seen.room, action.nodes
     point = action.point or trial.point
     if trial.asks and not point:
@@ -186,6 +205,7 @@ def _place(
         _why_not_so_many(nodes, state, attempt)
         or _why_unwritable(nodes)
         or room.why_unfit(nodes, attempt.requests, attempt.demands, trial.id)
+        or seen.limits.why_not(attempt.requests * (pods := max(0, len(nodes) - attempt.size)), pods)
     )
     if why_not:
         return Refusal(why_not)

@@ -189,6 +189,8 @@ class Planner:
             return None  # only the policy opens the gates, by a Place
         if limit := _limit_before(state, attempt):
             return limit
+        if attempt.queued:
+            return None  # Kueue takes its own gates away once it has admitted it
         chosen = state.targets_of_previous or attempt.marks.place
         if not chosen and self.now < attempt.created_at + pause_s(state.history.idling.barren):
             return None

@@ -106,6 +106,17 @@ class Attempt:
         return all(worker.gated for worker in self.workers)
 
     @property
+    def queued(self) -> bool:
+        """Whether Kueue has not admitted all of it yet: until then nobody knows which nodes will have room."""
+        return any(worker.queueing is not None and worker.queueing.waits for worker in self.workers)
+
+    @property
+    def why_no_shares(self) -> str | None:
+        """Why its share must never change, None where it may."""
+        held = (worker.queueing for worker in self.workers)
+        return next((why for queueing in held if queueing is not None and (why := queueing.why_no_shares)), None)
+
+    @property
     def deleted(self) -> bool:
         """Whether somebody has deleted a pod of it."""
         return any(worker.deleted_at is not None for worker in self.workers)

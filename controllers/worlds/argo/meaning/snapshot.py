@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from controllers.core.actions import Action, Migrate, Place, Resize
+from controllers.core.actions import Action, Migrate, Place, Resize, Suspend
 from controllers.core.model import Node, NodeName, Phase, Trial, TrialId
 from controllers.worlds.argo.calls.grants import Grants
+from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.choices import Choices
+from controllers.worlds.argo.meaning.namespace_room import NamespaceRoom
 from controllers.worlds.argo.meaning.room import NodeRoom
 from controllers.worlds.argo.meaning.shown import trial_of
 from controllers.worlds.argo.meaning.trials import PodHistory, TrialState, group_by_trial
@@ -32,6 +34,7 @@ class CampaignSnapshot:
     room: NodeRoom
     choices: Choices
     grants: Grants
+    limits: NamespaceRoom
 
     @property
     def adopted(self) -> bool:
@@ -45,6 +48,7 @@ class CampaignSnapshot:
         before = self.trials[trial]
         self.trials[trial] = trial_of(state, origin, before.may_use, before.may_ask)
         _reserve(self.room, state)
+        _reserve_quota(self.limits, state)
 
 
 def take_snapshot(
@@ -90,8 +94,10 @@ def take_snapshot(
     for name, until in requests.leaving.items():
         going = nodes[NodeName(name)]
         nodes[going.name] = replace(going, leaves_at=until - campaign.created_epoch_s)
-    grants = view.grants(campaign.namespace)
-    return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, choices, grants)
+    grants, limits = view.grants(campaign.namespace), NamespaceRoom(*view.limits(campaign.namespace))
+    for state in states.values() if limits.counts else ():
+        _reserve_quota(limits, state)
+    return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, choices, grants, limits)
 
 
 def _trial_states(
@@ -159,3 +165,29 @@ def _reserve(room: NodeRoom, state: TrialState) -> None:
         # What its workers hold there now will be free by then.
         held = [pod.requests for pod in workers if leaves and pod.on_node and pod.node == name]
         room.reserve(name, (each * (to_come.count(name) - bound) - sum(held, NO_RESOURCES)).positive(), trial)
+
+
+def rise_of_next(state: TrialState, attempt: Attempt, workers: int) -> tuple[Resources, int]:
+    """Return what the next attempt, of so many ``workers``, requests beyond the newest, and in how many more pods."""
+    more = state.next_requests * workers - sum((pod.requests for pod in attempt.workers), NO_RESOURCES)
+    return more.positive(), max(0, workers - len(attempt.workers))
+
+
+def _reserve_quota(limits: NamespaceRoom, state: TrialState) -> None:
+    """Reserve what Kubernetes will count and does not yet: shares that rise, and pods that are still to be made."""
+    attempt, pending = state.attempt, state.pending
+    if state.phase.ended:
+        return
+    if attempt is None or attempt.over:
+        limits.reserve(state.next_requests * state.workers, state.workers)
+    elif attempt.marks.move_to or attempt.marks.rest or isinstance(pending, Migrate | Suspend):
+        to = pending.nodes if isinstance(pending, Migrate) else attempt.marks.move_to
+        limits.reserve(*rise_of_next(state, attempt, len(to) or state.definition.min_workers))
+    elif isinstance(pending, Resize):
+        shares = (pod.share for pod in attempt.workers)
+        rise = sum(max(0.0, pending.cpu - max(share.wanted, share.has)) for share in shares)
+        limits.reserve(Resources(rise, 0.0))
+    elif attempt.gang and attempt.gated:
+        to = pending.nodes if isinstance(pending, Place) else attempt.marks.place
+        more = max(0, len(to) - len(attempt.workers))
+        limits.reserve(attempt.requests * more, more)

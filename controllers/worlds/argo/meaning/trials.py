@@ -192,8 +192,8 @@ class TrialState:
         # First the old attempt is asked to leave; even gone, it says where to until its successor is there.
         if attempt.marks.move_to:
             return node_names(attempt.marks.move_to)
-        if self.history.gone or attempt.over:
-            return ()
+        if self.history.gone or attempt.over or attempt.queued:
+            return ()  # one that Kueue has to admit first may wait for hours: nothing is kept for it all the while
         # Then the new one waits at its gates,
         if attempt.gated and (targets := self.targets_of_previous):
             return targets

@@ -10,13 +10,14 @@ from typing import Any, Final, Self, TypeVar
 
 from controllers.core import labels
 from controllers.core.labels import root_of
-from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, Json, KubeApi
+from controllers.worlds.argo.calls.api import LIMIT_RANGES, NODES, PODS, QUOTAS, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.grants import GrantReviews, Grants, LeaveBy
 from controllers.worlds.argo.calls.write_queue import WriteQueue
 from controllers.worlds.argo.meaning.leaving import LeavingNodes
 from controllers.worlds.argo.meaning.node_kinds import KindsSeen
 from controllers.worlds.argo.meaning.room import Claims, NodeRequests
 from controllers.worlds.argo.reading.definitions import TrialDefinition, warn_once
+from controllers.worlds.argo.reading.namespace_limits import QuotaRecord, RangeRecord, project_quota, project_range
 from controllers.worlds.argo.reading.node_kinds import NOTHING_GIVEN, GivenKinds
 from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
 from controllers.worlds.argo.reading.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
@@ -35,6 +36,8 @@ _MOST_CAMPAIGNS: Final = 100
 """Policies that the sweeps of one workflow may name, and campaigns of a namespace at a time: each has a thread."""
 _MOST_ROOM = 60_000
 """Kilobytes, roughly, of the workflows of a namespace, and of its pods: a step takes about one, and so does a pod."""
+_MOST_LIMITS: Final = 100
+"""Quotas of a namespace that are read, and LimitRanges."""
 _REST = 5.0
 _MOST_REST_S = 5.0
 """Without a bound, a process that waited for a core would be blind for long after a look that cost little."""
@@ -120,6 +123,19 @@ class ClusterView:
             outside = (f"metadata.namespace!={namespace}" for namespace in self._namespaces)
             query = {"fieldSelector": ",".join((_PLACED, *outside))}
             self._elsewhere = self._watch(Collection(PODS.path(), query, _PAGE, expendable=True), project_other)
+        # Where this account may not read these, the API server says what it refuses.
+        self._quotas = [
+            self._watch(
+                Collection(QUOTAS.path(namespace), page=_PAGE, expendable=True, most=_MOST_LIMITS), project_quota
+            )
+            for namespace in self._namespaces
+        ]
+        self._ranges = [
+            self._watch(
+                Collection(LIMIT_RANGES.path(namespace), page=_PAGE, expendable=True, most=_MOST_LIMITS), project_range
+            )
+            for namespace in self._namespaces
+        ]
         self._told_of_elsewhere = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
@@ -267,11 +283,20 @@ class ClusterView:
                 self._requests_until = ended + rest_s(ended - began)
             return self._requests
 
+    def limits(self, namespace: str) -> tuple[Sequence[QuotaRecord], Sequence[RangeRecord]]:
+        """Return the quotas that count trials' pods in a namespace, and its LimitRanges, as far as they may be seen."""
+        quotas = (quota for reflector in self._quotas for quota in reflector.records())
+        ranges = (one for reflector in self._ranges for one in reflector.records())
+        return [one for one in quotas if one.namespace == namespace], [
+            one for one in ranges if one.namespace == namespace
+        ]
+
     def _needed(self) -> Sequence[Reflector[Any]]:
         return (*self._pods, *self._workflows, self._nodes, *self._others)
 
     def _all(self) -> Sequence[Reflector[Any]]:
-        return self._needed() if self._elsewhere is None else (*self._needed(), self._elsewhere)
+        all_other = (*self._quotas, *self._ranges)
+        return (*self._needed(), *all_other, *(() if self._elsewhere is None else (self._elsewhere,)))
 
     def _of_namespaces(self) -> Sequence[Sequence[Reflector[Any]]]:
         """Return the watches of each namespace."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure, last_line
+from controllers.core.kueue import TERMINATION_TARGET
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, epoch, mappings, text, whole
 from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
@@ -18,8 +19,9 @@ _ARGOS_WORDS = re.compile(r"^(time=\S+ level=\w+ .*\bargo=true\b.*|Error: exit s
 _NO_FAILURES = frozenset({0, EXIT_PEERS_LOST})
 # As the hooks write it where they leave.
 _STEP = re.compile(r"\bleft at step (\d{1,15})\b")
-_DISRUPTED: Final = "DisruptionTarget"
-"""Kubernetes' condition of a pod that is evicted, preempted, or ended with its node."""
+_DISRUPTED: Final = frozenset({"DisruptionTarget", TERMINATION_TARGET})
+"""Conditions of a pod that is made to leave: Kubernetes' own, where it is evicted, preempted, or ended with its node,
+and Kueue's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Leaving:
     """The end of an attempt that left so that its trial goes on.
 
     ``how`` is as of a failure; ``step`` is how far it says that it came, 0 where it says nothing. ``disrupted`` tells
-    that Kubernetes made it leave.
+    that Kubernetes or Kueue made it leave.
     """
 
     how: Failure
@@ -54,7 +56,7 @@ def disrupted(pod: Json) -> bool:
     """Return whether Kubernetes makes a pod leave, or made it."""
     conditions = mappings(pod, "status", "conditions")
     return any(
-        text(condition, "type") == _DISRUPTED and text(condition, "status") == "True" for condition in conditions
+        text(condition, "type") in _DISRUPTED and text(condition, "status") == "True" for condition in conditions
     )
 
 

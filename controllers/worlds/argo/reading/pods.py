@@ -29,6 +29,7 @@ from controllers.worlds.argo.reading.definitions import MOST_WORKERS, TrialDefin
 from controllers.worlds.argo.reading.demands import ANY_NODE, Demands, demands_of
 from controllers.worlds.argo.reading.marks import Marks, read_marks
 from controllers.worlds.argo.reading.pod_ends import Leaving, disrupted, failure_of, leaving_of
+from controllers.worlds.argo.reading.queueing import Queueing, queueing_of
 from controllers.worlds.argo.reading.versions import Version, argo_version
 from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_RUN, ENV_RUN_CONTEXT
 
@@ -127,7 +128,8 @@ class PodRecord:
     is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not. ``disrupted`` tells
     that Kubernetes makes it leave.
 
-    ``argo`` is the version of the Argo that made it, None where its containers do not tell.
+    ``argo`` is the version of the Argo that made it, None where its containers do not tell. ``queueing`` is how Kueue
+    holds it, None where it does not.
 
     ``rank`` is the worker's in its attempt. ``gang`` tells that this may have others: ``size`` is how many workers it
     has by now, ``token`` what tells it from all other attempts.
@@ -165,6 +167,7 @@ class PodRecord:
     leaving: Leaving | None = None
     disrupted: bool = False
     argo: Version | None = None
+    queueing: Queueing | None = None
     rank: int = 0
     gang: bool = False
     size: int = 1
@@ -273,6 +276,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         leaving=leaving_of(pod, status),
         disrupted=disrupted(pod),
         argo=argo_version(pod),
+        queueing=queueing_of(pod, pod_labels, annotations),
         demands=demands_of(
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from controllers.core import labels
+from controllers.core import kueue, labels
 from controllers.core.expressions import retries_without_argo, without_argo
 from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.local.workflow.fields import GPU, check_fields
@@ -232,7 +232,9 @@ def _metadata(
         check_fields(findings, "podMetadata", metadata, where)
         for kind, texts in merged.items():
             pairs = findings.mapping(metadata.get(kind), f"{where}.{kind}")
-            texts.update({str(key): as_text(value) for key, value in pairs.items()})
+            # Nobody queues on one machine, and pods have no names here, by which Kueue tells them apart.
+            of_ours = {str(key): value for key, value in pairs.items() if not str(key).startswith(kueue.DOMAIN)}
+            texts.update({key: as_text(value) for key, value in of_ours.items()})
     return merged
 
 

@@ -15,7 +15,7 @@ from kubernetes import client
 from controllers.worlds.argo.calls.api import KubeApi
 
 Json = dict[str, Any]
-COLLECTIONS = ("pods", "nodes", "workflows", "configmaps", "events")
+COLLECTIONS = ("pods", "nodes", "workflows", "configmaps", "events", "resourcequotas", "limitranges")
 
 
 @dataclass(frozen=True)
