@@ -65,6 +65,8 @@ ARGO_PROGRAMS: Final = tuple(
 PAUSE_PROGRAM: Final = Program("pause", "pause", ".", ("-ldflags=-s -w",))
 DNS_PROGRAM: Final = Program("coredns", "coredns", ".", ("-ldflags=-s -w",))
 KWOK_PROGRAM: Final = Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", ("-ldflags=-s -w",))
+KARPENTER_PROGRAM: Final = Program("karpenter", "karpenter", ".", ("-ldflags=-s -w",))
+"""Few tests need it: they build it, and a cluster comes up without it."""
 PROGRAMS: Final = (KUBERNETES_PROGRAM, *ARGO_PROGRAMS, PAUSE_PROGRAM, DNS_PROGRAM, KWOK_PROGRAM)
 
 
@@ -110,9 +112,18 @@ def build_all(tell: Callable[[str], None]) -> None:
         ClusterError: Go is missing, or a build failed.
     """
     for program in PROGRAMS:
-        if not is_current(program):
-            tell(f"building {program.name} (minutes, once)")
-            _build(program)
+        build_program(program, tell)
+
+
+def build_program(program: Program, tell: Callable[[str], None]) -> None:
+    """Build one where it is missing or was built from something else.
+
+    Raises:
+        ClusterError: Go is missing, or the build failed.
+    """
+    if not is_current(program):
+        tell(f"building {program.name} (minutes, once)")
+        _build(program)
 
 
 def _build(program: Program) -> None:

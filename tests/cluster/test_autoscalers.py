@@ -1,0 +1,153 @@
+"""Sweeps on nodes that an autoscaler starts and ends: Karpenter itself, and what cluster-autoscaler does to a node."""
+
+import time
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+from controllers.worlds.argo.calls.untrusted import at, epoch
+from tests.cluster.autoscaler import Autoscaler, autoscaled
+from tests.cluster.cluster import Cluster
+from tests.cluster.fleet import StartedMachine
+from tests.cluster.processes import wait_until
+from tests.cluster.sweeps import elastic_descent_sweep, small_elastic_descent_sweep
+from tests.cluster.sweeps.bench import Bench, Workflow
+from tests.cluster.sweeps.pods_seen import SeenPod
+from tests.cluster.sweeps.proofs import MOVED, check_whole, moves
+from tests.cluster.test_three_nodes import pod
+
+pytest_plugins = ["tests.cluster.sweeps.fixtures"]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+STEERED: Final = "ahead"
+FIRST_STEPS: Final = 5
+TRAINS_WITHIN_S: Final = 240.0
+ENDS_WITHIN_S: Final = 480.0
+EMPTY_WITHIN_S: Final = 120.0
+TAINT: Final = "ToBeDeletedByClusterAutoscaler"
+
+
+@pytest.fixture(scope="module")
+def karpenter(own_cluster: Cluster) -> Iterator[Autoscaler]:
+    """Karpenter, which has started no node yet."""
+    with autoscaled(own_cluster) as made:
+        yield made
+
+
+@pytest.fixture
+def autoscaler(karpenter: Autoscaler) -> Iterator[Autoscaler]:
+    """Karpenter with its first settings, and no nodes."""
+    karpenter.set_pool()
+    wait_until(karpenter.is_empty, "the nodes of the test before are gone", EMPTY_WITHIN_S, interval=0.5)
+    yield karpenter
+    print(karpenter.log())  # noqa: T201 - shown where the test failed
+
+
+@pytest.mark.parametrize("policy", [None, "ahead"], ids=["the_default_scheduler", "ahead"])
+def test_a_sweep_gets_nodes_from_karpenter_and_leaves_none_behind_under(
+    policy: str | None, bench: Bench, autoscaler: Autoscaler
+) -> None:
+    if policy is not None:
+        bench.controller(policy).start().wait_ready()
+    before = len(autoscaler.fleet.machines)
+    workflow = bench.submit(elastic_descent_sweep, policy=policy)
+    bench.wait_for_end(workflow, ENDS_WITHIN_S)
+    check_whole(bench, workflow)
+    bench.wait(autoscaler.is_empty, "no node is left", EMPTY_WITHIN_S)
+    machines = autoscaler.fleet.machines[before:]
+    assert len({machine.node for machine in machines}) > 1
+    assert not _failures(bench, workflow)
+    _tell(bench, autoscaler, workflow, before, f"under {policy or 'the default scheduler'}")
+
+
+def test_trials_leave_a_node_that_karpenter_lets_expire(bench: Bench, autoscaler: Autoscaler) -> None:
+    autoscaler.set_pool(expire="90s")
+    workflow, machines = _training(bench, autoscaler, steps=240)
+    _check_left_in_time(bench, workflow, machines)
+
+
+def test_trials_leave_a_node_that_karpenter_replaces_since_it_has_drifted(bench: Bench, autoscaler: Autoscaler) -> None:
+    workflow, machines = _training(bench, autoscaler, steps=240)
+    autoscaler.set_image(f"{time.time():.0f}")
+    _check_left_in_time(bench, workflow, machines)
+
+
+def test_trials_leave_a_node_that_karpenter_can_do_without(bench: Bench, autoscaler: Autoscaler) -> None:
+    fillers = [pod(f"filler-{number}", "sleep 1000", "210m") for number in range(2)]
+    bench.kubectl.create(fillers)
+    workflow, machines = _training(bench, autoscaler, steps=300, sweep=small_elastic_descent_sweep)
+    bench.kubectl("delete", "pods", *(filler["metadata"]["name"] for filler in fillers), "--wait=false")
+    autoscaler.set_pool(consolidate="WhenEmptyOrUnderutilized")
+    _check_left_in_time(bench, workflow, machines)
+
+
+def test_trials_leave_a_node_as_cluster_autoscaler_removes_it(bench: Bench, own_cluster: Cluster) -> None:
+    bench.controller().start().wait_ready()
+    workflow = bench.submit(elastic_descent_sweep, steps=240)
+    bench.wait_all_training(workflow)
+    node = bench.running(workflow)["t001"].node
+    own_cluster.kubectl("taint", "node", node, f"{TAINT}={time.time():.0f}:NoSchedule")
+    try:
+        bench.wait(lambda: _has_gone_on(bench, workflow, "t001", node), "t001 goes on elsewhere", TRAINS_WITHIN_S)
+    finally:
+        own_cluster.lose_node(node)
+        own_cluster.kubectl("delete", "node", node)
+        own_cluster.renew_node(node)
+    bench.wait_for_end(workflow)
+    check_whole(bench, workflow)
+    assert not _failures(bench, workflow)
+
+
+def _training(
+    bench: Bench, autoscaler: Autoscaler, steps: int, sweep: ModuleType = elastic_descent_sweep
+) -> tuple[Workflow, list[StartedMachine]]:
+    """Return a sweep under a controller, of which all trials train, and the machines that were started for it."""
+    before = len(autoscaler.fleet.machines)
+    bench.controller(STEERED).start().wait_ready()
+    workflow = bench.submit(sweep, policy=STEERED, steps=steps)
+
+    def train() -> bool:
+        return all(bench.steps_done(workflow, trial) >= FIRST_STEPS for trial in workflow.trials)
+
+    bench.wait(train, "all trials train", TRAINS_WITHIN_S)
+    return workflow, autoscaler.fleet.machines[before:]
+
+
+def _check_left_in_time(bench: Bench, workflow: Workflow, machines: list[StartedMachine]) -> None:
+    """Check that machines went during the sweep, and that each trial had left them by then without a failure."""
+    bench.wait_for_end(workflow, ENDS_WITHIN_S)
+    finished = _finished(bench, workflow)
+    check_whole(bench, workflow)
+    gone = {machine.node: machine.ended_at for machine in machines if (machine.ended_at or finished) < finished}
+    assert gone, f"none of {machines} went before the sweep had ended\n{bench.story()}"
+    left = [pod for pod in bench.pods.all(workflow.name) if pod.node in gone and pod.exit_code == MOVED]
+    assert left, f"no trial left {gone}\n{bench.story()}"
+    assert all(pod.moments["ended"] <= (gone[pod.node] or 0.0) for pod in left), "a trial was cut off"
+    assert not _failures(bench, workflow)
+
+
+def _failures(bench: Bench, workflow: Workflow) -> list[SeenPod]:
+    """Attempts that did not leave by themselves: each costs the trial a retry, and its steps since a checkpoint."""
+    pods = [pod for pod in bench.pods.all(workflow.name) if "started" in pod.moments]
+    return [pod for pod in pods if pod.exit_code not in {0, MOVED}]
+
+
+def _has_gone_on(bench: Bench, workflow: Workflow, trial: str, left: str) -> bool:
+    now = bench.running(workflow).get(trial)
+    return now is not None and now.node != left
+
+
+def _finished(bench: Bench, workflow: Workflow) -> float:
+    return epoch(at(bench.workflow(workflow), "status", "finishedAt")) or 0.0
+
+
+def _tell(bench: Bench, autoscaler: Autoscaler, workflow: Workflow, before: int, how: str) -> None:
+    """Show what the sweep took."""
+    begun = epoch(at(bench.workflow(workflow), "status", "startedAt")) or 0.0
+    machines = autoscaler.fleet.machines[before:]
+    autoscaler.cluster.tell(
+        f"{how}: {_finished(bench, workflow) - begun:.0f} s, {autoscaler.fleet.node_seconds(before):.0f} node seconds "
+        f"on {len(machines)} machines, {moves(bench, workflow)} moves"
+    )
