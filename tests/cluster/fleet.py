@@ -1,4 +1,4 @@
-"""A cloud of the test cluster's own: a server that starts its nodes as new machines, and ends them, when it is asked."""
+"""A cloud of the test cluster's own: a server that starts its nodes as new machines and ends them, as it is asked."""
 
 import json
 import threading
@@ -64,7 +64,7 @@ class Fleet:
         return [machine for machine in self.machines if machine.ended_at is None]
 
     def node_seconds(self, since: int = 0) -> float:
-        """Seconds that were paid for: from each machine's order to its end, of the machines from the ``since``-th on."""
+        """Seconds from each machine's order to its end, of the machines from the ``since``-th on."""
         now = time.time()
         return sum((machine.ended_at or now) - machine.started_at for machine in self.machines[since:])
 
@@ -77,9 +77,8 @@ class Fleet:
             node = self._free(order["kind"])
             if node is None:
                 return None
-            made = StartedMachine(
-                f"{node.name}-{len(self.machines)}", order["claim"], order["kind"], order["image"], node.name, time.time()
-            )
+            name, now = f"{node.name}-{len(self.machines)}", time.time()
+            made = StartedMachine(name, order["claim"], order["kind"], order["image"], node.name, now)
             registration = Registration(f"fleet:///{made.id}", order["taints"])
             self._boots[made.id] = threading.Thread(target=self._boot, args=(made, registration), daemon=True)
             self._boots[made.id].start()
@@ -177,5 +176,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_: object) -> None:
         """Write nothing: the machines tell what was asked."""

@@ -1,5 +1,6 @@
 """Sweeps on nodes that an autoscaler starts and ends: Karpenter itself, and what cluster-autoscaler does to a node."""
 
+import json
 import time
 from collections.abc import Iterator
 from types import ModuleType
@@ -7,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from controllers.worlds.argo.calls.api import PODS
 from controllers.worlds.argo.calls.untrusted import at, epoch
 from tests.cluster.autoscaler import Autoscaler, autoscaled
 from tests.cluster.cluster import Cluster
@@ -69,7 +71,7 @@ def test_trials_leave_a_node_that_karpenter_lets_expire(bench: Bench, autoscaler
 
 
 def test_trials_leave_a_node_that_karpenter_replaces_since_it_has_drifted(bench: Bench, autoscaler: Autoscaler) -> None:
-    workflow, machines = _training(bench, autoscaler, steps=240)
+    workflow, machines = _training(bench, autoscaler, steps=480)
     autoscaler.set_image(f"{time.time():.0f}")
     _check_left_in_time(bench, workflow, machines)
 
@@ -77,7 +79,7 @@ def test_trials_leave_a_node_that_karpenter_replaces_since_it_has_drifted(bench:
 def test_trials_leave_a_node_that_karpenter_can_do_without(bench: Bench, autoscaler: Autoscaler) -> None:
     fillers = [pod(f"filler-{number}", "sleep 1000", "210m") for number in range(2)]
     bench.kubectl.create(fillers)
-    workflow, machines = _training(bench, autoscaler, steps=300, sweep=small_elastic_descent_sweep)
+    workflow, machines = _training(bench, autoscaler, steps=600, sweep=small_elastic_descent_sweep)
     bench.kubectl("delete", "pods", *(filler["metadata"]["name"] for filler in fillers), "--wait=false")
     autoscaler.set_pool(consolidate="WhenEmptyOrUnderutilized")
     _check_left_in_time(bench, workflow, machines)
@@ -89,6 +91,7 @@ def test_trials_leave_a_node_as_cluster_autoscaler_removes_it(bench: Bench, own_
     bench.wait_all_training(workflow)
     node = bench.running(workflow)["t001"].node
     own_cluster.kubectl("taint", "node", node, f"{TAINT}={time.time():.0f}:NoSchedule")
+    _evict_all(bench, node)
     try:
         bench.wait(lambda: _has_gone_on(bench, workflow, "t001", node), "t001 goes on elsewhere", TRAINS_WITHIN_S)
     finally:
@@ -103,8 +106,7 @@ def test_trials_leave_a_node_as_cluster_autoscaler_removes_it(bench: Bench, own_
 def _training(
     bench: Bench, autoscaler: Autoscaler, steps: int, sweep: ModuleType = elastic_descent_sweep
 ) -> tuple[Workflow, list[StartedMachine]]:
-    """Return a sweep under a controller, of which all trials train, and the machines that were started for it."""
-    before = len(autoscaler.fleet.machines)
+    """Return a sweep under a controller, of which all trials train, and the machines that are there."""
     bench.controller(STEERED).start().wait_ready()
     workflow = bench.submit(sweep, policy=STEERED, steps=steps)
 
@@ -112,7 +114,7 @@ def _training(
         return all(bench.steps_done(workflow, trial) >= FIRST_STEPS for trial in workflow.trials)
 
     bench.wait(train, "all trials train", TRAINS_WITHIN_S)
-    return workflow, autoscaler.fleet.machines[before:]
+    return workflow, autoscaler.fleet.here()
 
 
 def _check_left_in_time(bench: Bench, workflow: Workflow, machines: list[StartedMachine]) -> None:
@@ -132,6 +134,14 @@ def _failures(bench: Bench, workflow: Workflow) -> list[SeenPod]:
     """Attempts that did not leave by themselves: each costs the trial a retry, and its steps since a checkpoint."""
     pods = [pod for pod in bench.pods.all(workflow.name) if "started" in pod.moments]
     return [pod for pod in pods if pod.exit_code not in {0, MOVED}]
+
+
+def _evict_all(bench: Bench, node: str) -> None:
+    for one in bench.pods.everywhere():
+        if one.node == node and one.running:
+            path = f"{PODS.path(bench.namespace, one.name)}/eviction"
+            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": one.name}}
+            bench.kubectl("create", "--raw", path, "--filename", "-", text_input=json.dumps(eviction))
 
 
 def _has_gone_on(bench: Bench, workflow: Workflow, trial: str, left: str) -> bool:
