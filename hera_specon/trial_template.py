@@ -268,7 +268,9 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
     written, annotated = (given and given.labels) or {}, (given and given.annotations) or {}
     check_distinct([*written, *ours], "labels= sets what the sweep sets")
     check_distinct([*annotated, *notes], "annotations= sets what the sweep sets")
-    return Metadata(labels={**written, **ours}, annotations={**annotated, **notes})
+    # Nothing makes an Argo step's pod again but Argo, so cluster-autoscaler would keep the node of each for ever.
+    notes = {labels.ANNOTATION_SAFE_TO_EVICT: "true", **annotated, **notes}
+    return Metadata(labels={**written, **ours}, annotations=notes)
 
 
 def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[EnvVar]:
@@ -280,13 +282,14 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         contract.ENV_STATE_ROOT: settings.state_root,
         contract.ENV_FLUSH: FLUSH_S,
         contract.ENV_LEAVE_FILE: LEAVE_FILE,
+        contract.ENV_GRACE: str(settings.grace),
         "MLFLOW_EXPERIMENT_NAME": settings.experiment,
         "MLFLOW_TRACKING_URI": settings.mlflow_tracking_uri,
         # Whatever the script tells MLflow. It is told by reference, so that there is one place to change the address.
         contract.ENV_TRACKING: "$(MLFLOW_TRACKING_URI)",
     }
     if settings.state_store is not None:
-        ours |= {contract.ENV_STATE_STORE: settings.state_store, contract.ENV_GRACE: str(settings.grace)}
+        ours[contract.ENV_STATE_STORE] = settings.state_store
     if settings.workers.most > 1:
         ours[contract.ENV_WORKERS_MAX] = str(settings.workers.most)
         ours[contract.ENV_RANK] = placeholder(labels.INPUT_RANK)

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import math
 import os
 import shutil
 import time
@@ -22,6 +23,10 @@ from mlflow_hooks.states import State
 KEPT: Final = 2
 SAVING_SHARE: Final = 0.05
 """Greatest share of the time that periodic checkpoints take."""
+HASTY_SHARE: Final = 0.1
+"""The same where one takes longer than ``SHORTEST_NOTICE_S``: then the one before is what a lost node leaves."""
+SHORTEST_NOTICE_S: Final = 15.0
+"""Seconds that some spot machines give, whatever grace period a pod asks for."""
 MANIFEST: Final = "manifest.json"
 STUTTERS: Final = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT})
 """Errors that tell of a disk or a server of files, not of a mistake."""
@@ -44,6 +49,18 @@ class Checkpoint:
 
 class BrokenCheckpointError(Exception):
     """A checkpoint that lacks a file or has one that was changed or cut."""
+
+
+def pause_after(took_s: float, every_s: float, grace_s: float) -> float:
+    """Return the seconds until the next periodic save.
+
+    Args:
+        took_s: How long the last one took.
+        every_s: The least seconds between two.
+        grace_s: What there is to save between SIGTERM and SIGKILL.
+    """
+    share = SAVING_SHARE if took_s <= min(grace_s, SHORTEST_NOTICE_S) else HASTY_SHARE
+    return max(every_s, took_s / share)
 
 
 class Checkpoints:
@@ -210,11 +227,12 @@ class Restoring:
 class Saving(Restoring):
     """The tracked states of one attempt, and the checkpoints that it makes of them."""
 
-    def __init__(self, checkpoints: Checkpoints, owner: Ownership, every_s: float) -> None:
+    def __init__(self, checkpoints: Checkpoints, owner: Ownership, every_s: float, grace_s: float) -> None:
         super().__init__(checkpoints.newest())
         self._checkpoints = checkpoints
         self._owner = owner
-        self._every_s = every_s
+        self._every_s, self._grace_s = every_s, grace_s
+        self._least_s: float | None = None
         checkpoints.clean()
         self._due_at = time.monotonic() + every_s
         self._warned = False
@@ -237,9 +255,13 @@ class Saving(Restoring):
         """Return whether it is time for a periodic checkpoint."""
         return time.monotonic() >= self._due_at
 
+    def fits(self, within_s: float) -> bool:
+        """Return whether a checkpoint may be whole ``within_s`` seconds from now, by those of this attempt so far."""
+        return self._least_s is None or self._least_s <= within_s
+
     def save(self, step: int, journal: Journal, metrics: Metrics) -> None:
         """Keep all states as they are before ``step``; a disk that fails is reported, not raised."""
-        began = time.monotonic()
+        began, kept = time.monotonic(), False
         if step > self.saved_step and not self._states and not self._warned:
             report("nothing is tracked, so an interrupted training starts again at step 0")
             self._warned = True
@@ -247,10 +269,13 @@ class Saving(Restoring):
             # The points up to a checkpoint must outlive whatever the checkpoint outlives: no attempt logs them again.
             if journal.sync():
                 self._try_twice(step, journal, metrics)
+                kept = self.saved_step == step
             else:
                 self._say(f"no checkpoint at step {step}: the metrics before it are not written yet")
         now = time.monotonic()
-        self._due_at = now + max(self._every_s, (now - began) / SAVING_SHARE)
+        if kept:
+            self._least_s = min(now - began, math.inf if self._least_s is None else self._least_s)
+        self._due_at = now + pause_after(now - began, self._every_s, self._grace_s)
 
     def _try_twice(self, step: int, journal: Journal, metrics: Metrics) -> None:
         """Save; PyTorch and others tell of a disk by errors of their own, so only a mistake made twice is one."""

@@ -49,11 +49,13 @@ class Record:
             mark_kept(self._folder, None)
         self._journal = Journal(self._folder, owner.held)
         checkpoints = Checkpoints(self._folder / "checkpoints")
-        self.saving = Saving(checkpoints, owner, checkpoint_every_s)
+        self.saving = Saving(checkpoints, owner, checkpoint_every_s, settings.grace_s)
         checkpoint = self.saving.checkpoint
         self._metrics = Metrics(self._journal, settings.objective, checkpoint.cpu_seconds if checkpoint else 0.0)
         self._sender = Sender(self._folder, owner.held) if sends_itself() else None
-        self._uploads = Uploads(mirror, owner, checkpoints.newest_folder) if mirror is not None else None
+        self._uploads = (
+            Uploads(mirror, owner, checkpoints.newest_folder, settings.grace_s) if mirror is not None else None
+        )
         if self._uploads:
             self._uploads.start()
 

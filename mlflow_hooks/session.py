@@ -1,5 +1,6 @@
 """The trial itself: where it goes on, what it logs, when it saves, and when it leaves."""
 
+import math
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -246,10 +247,17 @@ class TrialSession:
     def leave(self) -> None:
         """Save and end this attempt; its states must be as they are before ``next_step``.
 
+        It leaves as it is where a save surely takes longer than there is: killed in the middle, it would have failed.
+
         Raises:
             MigrationExit: always.
         """
         self._block.check_here()
+        left_s = self._stop.seconds_left(self.settings.grace_s, math.inf)
+        if self._record and not self.saved and not self._record.saving.fits(left_s):
+            step = self._states.saved_step
+            report(f"a save takes longer than the {left_s:.0f} s that are left; the next attempt goes on at step {step}")
+            self._go(f"left at step {step}, that of its last checkpoint: a save takes longer than there was")
         self._save()
         self._go()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from mlflow_hooks.checkpoints import pause_after
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.mirror import Mirror, ReplacedError
 from mlflow_hooks.state_folder import report
@@ -16,8 +17,6 @@ _COMMIT_PART: Final = 0.01
 """Points are committed this part of the attempt's age apart, within the bounds above: a store takes money for requests,
 and MLflow gets only points that it holds."""
 CHECKPOINT_S: Final = 10.0
-UPLOADING_SHARE: Final = 0.05
-"""Greatest part of the time that uploads of periodic checkpoints take."""
 LONGEST_PAUSE_S: Final = 30.0
 _TOLD_AGAIN_S: Final = 600.0
 
@@ -29,13 +28,15 @@ class Uploads(threading.Thread):
         mirror: the trial's, taken over.
         owner: learns it where another attempt has taken the trial over.
         newest: returns the folder of the newest checkpoint on this machine, None without any.
+        grace_s: seconds between SIGTERM and SIGKILL.
     """
 
-    def __init__(self, mirror: Mirror, owner: Ownership, newest: Callable[[], Path | None]) -> None:
+    def __init__(self, mirror: Mirror, owner: Ownership, newest: Callable[[], Path | None], grace_s: float) -> None:
         super().__init__(name="mlflow-hooks-uploads", daemon=True)
         self._mirror = mirror
         self._owner = owner
         self._newest = newest
+        self._grace_s = grace_s
         self._began_at = time.monotonic()
         self._checkpoint_at = self._began_at + CHECKPOINT_S
         self._asked = threading.Event()
@@ -90,7 +91,7 @@ class Uploads(threading.Thread):
             return
         self._mirror.commit(newest)
         took = time.monotonic() - now
-        self._checkpoint_at = now + took + max(CHECKPOINT_S, took / UPLOADING_SHARE)
+        self._checkpoint_at = now + took + pause_after(took, CHECKPOINT_S, self._grace_s)
 
     def _note_failure(self, error: Exception) -> None:
         self._failures += 1

@@ -61,11 +61,11 @@ class Worlds(Protocol):
     """Makes the world and the state store of a campaign."""
 
     def open(
-        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, reports: ReportedUsage
     ) -> tuple[World, FlushableStore]:
         """Return both, as the cluster has them now.
 
-        ``now`` is the sweep's clock, ``run_of`` gives trials' runs, ``hooked`` tells which are known to have hooks.
+        ``now`` is the sweep's clock, ``run_of`` gives trials' runs, ``reports`` is what the trials tell.
         """
         ...
 
@@ -104,7 +104,7 @@ class CampaignRun:
         # The sweep's clock begins with its workflow, so that every controller that takes it up counts the same time.
         self._clock = SweepClock(services.epoch() - campaign.created_epoch_s)
         self._usage = ReportedUsage()
-        opened = services.worlds.open(campaign, self._clock.now, self._run_of, self._usage.hooked)
+        opened = services.worlds.open(campaign, self._clock.now, self._run_of, self._usage)
         self._world, self._store = opened
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()

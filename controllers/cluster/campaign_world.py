@@ -1,4 +1,4 @@
-"""What a controller adds to the world of a campaign: the CPU use that trials report, no action without leadership."""
+"""What a controller adds to the world of a campaign: what its trials report, no action without leadership."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -7,10 +7,13 @@ from typing import Final
 from controllers.core.actions import Action, Assessment
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import Outcome, OutcomeKind, World, refused
+from controllers.core.progress import latest_end
 from controllers.driving.wrapped_world import WrappedWorld
 
 RECOMMENDED: Final = Outcome(OutcomeKind.RECOMMENDED)
 NOT_LEADING: Final = refused("another controller leads by now")
+MOVE_S: Final = 60.0
+"""Seconds that the next attempt of a trial takes to go on where this one was: its pod, its imports, its checkpoint."""
 
 
 class LeaderOnly(WrappedWorld):
@@ -42,18 +45,25 @@ class ForgetfulStore:
 
 
 class ReportedUsage:
-    """An observer that keeps, for each trial, its mean use between the two newest reports of its CPU time."""
+    """An observer that keeps, for each trial, its mean use between the two newest reports of its CPU time.
+
+    And it tells which trials have less left to do than a move takes.
+    """
 
     def __init__(self) -> None:
         self._before: dict[TrialId, tuple[float, float]] = {}
         self._newest: dict[TrialId, float] = {}
         self._news: dict[TrialId, float] = {}
+        self._ending: frozenset[TrialId] = frozenset()
 
     def observe(
         self, snapshot: Snapshot, assessments: Mapping[TrialId, Assessment], reasons: Mapping[TrialId, str]
     ) -> None:
         """Note the newest reports."""
         del assessments, reasons
+        now = snapshot.now
+        # One that is over its time by as much may be stuck: it holds no node any longer.
+        self._ending = frozenset(trial.id for trial in snapshot.unended if abs(latest_end(trial) - now) <= MOVE_S)
         for trial in snapshot.trials:
             if trial.progress is not None and trial.progress.cpu_seconds is not None:
                 self._take(trial.id, trial.progress.at, trial.progress.cpu_seconds)
@@ -61,6 +71,10 @@ class ReportedUsage:
     def hooked(self, trial: TrialId) -> bool:
         """Return whether a trial has ever reported CPU time, as our hooks do and other libraries do not."""
         return trial in self._before
+
+    def ends_soon(self, trial: TrialId) -> bool:
+        """Return whether a trial had less left to do, at the last look, than a move of it would take."""
+        return trial in self._ending
 
     def cores_used(self) -> Mapping[TrialId, float]:
         """Return the cores of each trial that has reported since the last call."""

@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from controllers.cluster.ability_watch import AbilityWatch
 from controllers.cluster.campaign_run import CampaignRun, FlushableStore, SharedServices
-from controllers.cluster.campaign_world import ForgetfulStore
+from controllers.cluster.campaign_world import ForgetfulStore, ReportedUsage
 from controllers.cluster.campaigns import Campaigns
 from controllers.cluster.election import Election, LeaseTiming
 from controllers.cluster.health import Health, HealthServer, MlflowProbe
@@ -19,10 +19,10 @@ from controllers.cluster.instruments import Instruments, MetricsServer
 from controllers.cluster.leadership import AlwaysLeading, KubernetesLease, Leadership
 from controllers.cluster.logs import configure_logs, fields
 from controllers.cluster.loop import ControllerLoop
+from controllers.cluster.node_kinds_file import read_node_kinds
 from controllers.cluster.settings import ControllerSettings
 from controllers.core.actions import Action
 from controllers.core.errors import SpeconError
-from controllers.core.model import TrialId
 from controllers.core.ports import World
 from controllers.search import SearchQueue
 from controllers.tracking.access import be_impatient, problem_with
@@ -66,7 +66,10 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         api = _access(settings)
         # Asked again before every call: what was decided while leading must not be done afterwards.
         api.may_write = lambda: leadership.leading and not settings.recommend
-        view = stack.enter_context(ClusterView(api, settings.namespaces or None, leave_by=settings.leave_by))
+        given = read_node_kinds(settings.node_kinds)
+        view = stack.enter_context(
+            ClusterView(api, settings.namespaces or None, leave_by=settings.leave_by, given=given)
+        )
         health = Health(time.monotonic, settings.stale_after, view.synced, view.age_s, lambda: probe.problem)
         checks = {"/livez": health.why_dead, "/readyz": health.why_unready}
         stack.enter_context(HealthServer(settings.health_port, checks))
@@ -122,11 +125,17 @@ class ArgoWorlds:
         self._recommend = recommend
 
     def open(
-        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, reports: ReportedUsage
     ) -> tuple[World, FlushableStore]:
         """Return world and state store of one of the view's campaigns."""
         world = ArgoWorld(
-            self._view, campaign, events=self._events, run_of=run_of, cluster_can=self._can, hooked=hooked
+            self._view,
+            campaign,
+            events=self._events,
+            run_of=run_of,
+            cluster_can=self._can,
+            hooked=reports.hooked,
+            ends_soon=reports.ends_soon,
         )
         store = ForgetfulStore() if self._recommend else ConfigMapStore(self._view.api, campaign, now)
         return world, store

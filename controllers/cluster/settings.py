@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from controllers.cluster.node_kinds_file import NodeKindsError, read_node_kinds
 from controllers.core.errors import SpeconError
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
@@ -31,7 +32,7 @@ class ControllerSettings:
 
     ``namespaces`` is empty for all. ``interval`` lies between two looks at a sweep in which nothing changes, and
     between two queries of MLflow. After ``stale_after`` without news from the API server the controller does nothing.
-    ``leave_by`` is how trials are asked to leave.
+    ``leave_by`` is how trials are asked to leave, ``node_kinds`` the file that says what nodes can come, if any does.
     """
 
     namespaces: tuple[str, ...]
@@ -48,6 +49,7 @@ class ControllerSettings:
     log_format: Literal["json", "text"]
     log_level: str
     leave_by: LeaveBy = "auto"
+    node_kinds: str = ""
     kubeconfig: str | None = None
     context: str | None = None
 
@@ -64,6 +66,10 @@ class ControllerSettings:
             parse_policy(self.policy)
         except PolicyError as error:
             yield f"--policy {self.policy!r}: {error}; see what there is with: specon policies"
+        try:
+            read_node_kinds(self.node_kinds)
+        except NodeKindsError as error:
+            yield f"--node-kinds: {error}"
         if not self.tracking_uri.strip():
             yield "--mlflow-tracking-uri is missing: name the MLflow server of the sweeps, such as http://mlflow:5000"
 

@@ -11,7 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
 from controllers.core.errors import SearchError, SearchPending
 from controllers.core.goals import with_goals_told
-from controllers.core.model import Point, Progress, Snapshot, Trial, TrialId
+from controllers.core.model import NodeName, Point, Progress, Snapshot, Trial, TrialId
+from controllers.core.node_kinds import KnownKinds, believed_kinds, came_since, kinds_after
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import (
     ActionLog,
@@ -35,8 +36,8 @@ S = TypeVar("S")
 class Memory:
     """What the engine itself must remember between ticks, beside the policy's state.
 
-    ``points`` are the hyperparameters that searches found, ``supply`` what others leave of the nodes. It was last
-    changed ``at`` seconds of the sweep's clock.
+    ``points`` are the hyperparameters that searches found, ``supply`` what others leave of the nodes, ``kinds`` what
+    nodes can come. It was last changed ``at`` seconds of the sweep's clock.
     """
 
     policy: str
@@ -46,6 +47,7 @@ class Memory:
     points: Mapping[TrialId, Point] = field(default_factory=dict)
     at: float = 0.0
     supply: Supply = field(default_factory=Supply)
+    kinds: KnownKinds = field(default_factory=KnownKinds)
 
 
 _MEMORY = TypeAdapter(Memory)
@@ -93,7 +95,8 @@ class Engine(Generic[S]):
         self._observers = observers
         memory, self._state = self._restore()
         self._reasons, self._points = dict(memory.reasons), dict(memory.points)
-        self._sight, self._supply = Sight(memory.progress), memory.supply
+        self._sight, self._supply, self._kinds = Sight(memory.progress), memory.supply, memory.kinds
+        self._nodes_before: frozenset[NodeName] | None = None
         self.saved_at = memory.at if math.isfinite(memory.at) else 0.0
         """When what was restored had last changed, in seconds of the sweep's clock; 0 where nothing was."""
         self._dumped: tuple[tuple[object, ...], str] = (), ""
@@ -124,8 +127,11 @@ class Engine(Generic[S]):
         )
         nodes = self._world.nodes()
         self._supply = supply_after(now, unended, nodes, self._supply)
-        kinds = tuple(self._world.kinds())
-        return Snapshot.in_order(now, trials, unended, with_supply(nodes, self._supply), asked, kinds)
+        told = self._world.kinds()
+        came, self._nodes_before = came_since(nodes, self._nodes_before)
+        self._kinds = kinds_after(now, unended, came, told, self._kinds)
+        kinds, supplied = believed_kinds(told, self._kinds, now), with_supply(nodes, self._supply)
+        return Snapshot.in_order(now, trials, unended, supplied, asked, kinds, self._kinds.let_go)
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:
         if changed := self._changed_since(proposal.action, seen.named):
@@ -140,6 +146,8 @@ class Engine(Generic[S]):
         self._record(seen.now, proposal, outcome)
         if outcome.done:
             self._reasons[proposal.action.trial] = proposal.reason
+            if seen.kinds and isinstance(proposal.action, Place) and not proposal.action.nodes:
+                self._kinds = self._kinds.with_let_go(proposal.action.trial, seen.now)
         return outcome
 
     def _with_point(self, action: Action, seen: Snapshot) -> Action:
@@ -178,15 +186,15 @@ class Engine(Generic[S]):
 
     def _save(self, *, urgent: bool) -> None:
         now, state, progress = self._now, self._state, dict(self._sight.progress)
-        reasons, points, supply = dict(self._reasons), dict(self._points), self._supply
+        reasons, points, supply, kinds = dict(self._reasons), dict(self._points), self._supply, self._kinds
 
         def dump() -> str:
             of, text = self._dumped
-            if of != (state, progress, reasons, points):
+            if of != (state, progress, reasons, points, kinds):
                 decisions = dump_state(self._policy, state)
-                memory = Memory(self._policy.name, decisions, progress, reasons, points, now, supply)
+                memory = Memory(self._policy.name, decisions, progress, reasons, points, now, supply, kinds)
                 text = _MEMORY.dump_json(memory).decode()
-                self._dumped = (state, progress, reasons, points), text
+                self._dumped = (state, progress, reasons, points, kinds), text
             return text
 
         self._store.save(dump, urgent=urgent)

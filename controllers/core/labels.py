@@ -43,6 +43,13 @@ where it is the author's."""
 ANNOTATION_OWN_FOLDER: Final = "hera-specon.io/own-folder"
 """On a trial's pod: that the trial has a working folder of its own on one machine, and what is copied into that however
 large it is, as a JSON list of paths; absent where all trials share one."""
+ANNOTATION_SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""On a trial's pod: ``true``, unless its author wrote another; without it, cluster-autoscaler never removes a node that
+has a pod which only Argo makes again."""
+ANNOTATION_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+"""On a trial's pod: ``true`` where Karpenter may not remove its node to save money, or to renew it."""
+ANNOTATION_STAYS: Final = "hera-specon.io/stays"
+"""On a trial's pod: that the controller wrote ``ANNOTATION_DO_NOT_DISRUPT``, ``true``; absent where its author did."""
 ANNOTATION_RUN: Final = "hera-specon.io/mlflow-run"
 """On a trial's pod: id of its run in MLflow, which the controller made before the pod runs; absent where none did."""
 

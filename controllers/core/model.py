@@ -156,7 +156,8 @@ class Trial:
     ``sweep`` is the name of its sweep: only objectives of one sweep can be compared. ``destination`` names the node of
     each worker of the attempt that a move leads to, by rank; empty where it leads nowhere yet. ``may_use`` are the
     nodes to which selectors, affinity and taints let it go, None where these keep it off none. ``threads`` is with how
-    many each worker was told to compute, 0 where nobody told it.
+    many each worker was told to compute, 0 where nobody told it. ``may_ask`` are the kinds of nodes to which they would
+    let it go, by name, None where they keep it off none.
     """
 
     id: TrialId
@@ -184,6 +185,7 @@ class Trial:
     sweep: str = ""
     may_use: frozenset[NodeName] | None = None
     threads: int = 0
+    may_ask: frozenset[str] | None = None
 
     @property
     def gang(self) -> bool:
@@ -250,6 +252,7 @@ class Trial:
             self.sweep,
             self.may_use,
             self.threads,
+            self.may_ask,
         )
 
 
@@ -297,7 +300,8 @@ class NodeKind:
     come only if it asks for every kind in ``only_for``. ``boots_s`` are the seconds from the request for one until it
     takes trials. ``more`` is how many there can be beside those that are there and those that are ``coming``: these
     were asked for and are not ready yet. ``price`` is what an hour of one costs, None where nobody knows; one that is
-    ``spot`` may be taken away at any time.
+    ``spot`` may be taken away at any time. A kind without a name stands for nodes of which nothing is known, not even
+    whether any comes: a trial at a time may try.
     """
 
     name: str
@@ -312,12 +316,23 @@ class NodeKind:
     price: float | None = None
     spot: bool = False
 
+    def holds(self, trial: Trial) -> bool:
+        """Return whether a worker of the trial's next attempt has room on an empty one, and may go there."""
+        return not self.name or (
+            max(trial.cpu, trial.base_cpu) <= self.cpu
+            and trial.memory <= self.memory
+            and trial.devices.within(self.devices)
+            and self.only_for <= trial.devices.kinds()
+            and (trial.may_ask is None or self.name in trial.may_ask)
+        )
+
 
 @dataclass(frozen=True)
 class Snapshot:
     """All that a policy may look at. Trials, nodes and kinds are sorted by name, in whatever order they were given.
 
-    ``asked`` is what owners ask of trials that have not ended, ``kinds`` what nodes can come.
+    ``asked`` is what owners ask of trials that have not ended, ``kinds`` what nodes can come. ``let_go`` are the trials
+    that were let go without a node and have none yet, and since when, in seconds of the sweep's clock.
     """
 
     now: float
@@ -325,6 +340,7 @@ class Snapshot:
     nodes: tuple[Node, ...]
     asked: Mapping[TrialId, Ask] = field(default_factory=dict)
     kinds: tuple[NodeKind, ...] = ()
+    let_go: Mapping[TrialId, float] = field(default_factory=dict)
     _worked_out: dict[Callable[["Snapshot"], Any], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -336,7 +352,7 @@ class Snapshot:
         object.__setattr__(self, "kinds", tuple(sorted(self.kinds, key=attrgetter("name"))))
 
     @classmethod
-    def in_order(
+    def in_order(  # noqa: PLR0913, PLR0917 - its fields, in their order
         cls,
         now: float,
         trials: tuple[Trial, ...],
@@ -344,12 +360,13 @@ class Snapshot:
         nodes: tuple[Node, ...],
         asked: Mapping[TrialId, Ask] | None = None,
         kinds: tuple[NodeKind, ...] = (),
+        let_go: Mapping[TrialId, float] | None = None,
     ) -> "Snapshot":
         """Return the snapshot of ``trials`` that are sorted by name already; ``unended`` are those that have not ended.
 
         It spares a look at each of thousands of trials at every tick.
         """
-        snapshot = cls(now, (), nodes, asked or {}, kinds)
+        snapshot = cls(now, (), nodes, asked or {}, kinds, let_go or {})
         object.__setattr__(snapshot, "trials", trials)
         object.__setattr__(snapshot, "unended", unended)
         return snapshot
@@ -359,7 +376,7 @@ class Snapshot:
 
         What owners ask is left out: only the outermost policy hears them.
         """
-        return Snapshot.in_order(self.now, trials, unended, self.nodes, kinds=self.kinds)
+        return Snapshot.in_order(self.now, trials, unended, self.nodes, kinds=self.kinds, let_go=self.let_go)
 
     @cached_property
     def unended(self) -> tuple[Trial, ...]:

@@ -7,15 +7,17 @@ Growth is compared over models whose objectives have different units, so it is m
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
-from controllers.core.model import Category, Direction, Progress, Sample
+from controllers.core.model import Category, Direction, Progress, Sample, Trial
 
 Normalise = Literal["range", "none"]
 """``range`` divides a gain by all gained since the first report; ``none`` keeps the raw ``|dE|`` of the papers."""
 
 IDLE_CORES = 0.01
 """Mean use, in cores, below which a trial was idle: a ratio to it would say nothing of the model."""
+_MOST_STEPS: Final = 10**12
+"""More steps make no sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,18 @@ def recategorise(category: Category, *, fast: bool, slowing: bool) -> Category:
     if slowing:
         return Category.WATCHING if category is Category.PROGRESSING else Category.CONVERGED
     return category
+
+
+def latest_end(trial: Trial) -> float:
+    """Return when a trial ends by itself at the latest, in seconds of the sweep's clock; infinite where nobody knows.
+
+    Its steps count as if they had taken all the time since its submission, so it ends earlier rather than later.
+    """
+    progress = trial.progress
+    if progress is None or progress.steps_total is None or not 0 < progress.step <= progress.steps_total <= _MOST_STEPS:
+        return math.inf
+    pace = max(0.0, progress.at - trial.submitted_at) / progress.step
+    return progress.at + pace * (progress.steps_total - progress.step)
 
 
 def _order(report: Sample | Progress) -> tuple[float, int]:

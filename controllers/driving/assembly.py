@@ -8,7 +8,7 @@ from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, Search, StateStore, World
-from controllers.policies import Guarded, Managed
+from controllers.policies import Guarded, LetGo, Managed, OffLeavingNodes
 from controllers.policies.comparison.clairvoyant import uninformed_parts
 from controllers.search import OptunaSearch
 
@@ -18,7 +18,7 @@ RESIZES_FREELY_S: Final = 0.5
 
 def guard_policy(policy: Policy[Any], **settings: float) -> Policy[Any]:
     """Return ``policy`` behind the guards that every world needs; ``settings`` are those of ``Guarded``."""
-    return Guarded(policy=policy, **settings)
+    return Guarded(policy=LetGo(policy=OffLeavingNodes(policy=policy)), **settings)
 
 
 def assemble(  # noqa: PLR0913 - the ports of an engine, each named

@@ -68,6 +68,9 @@ def _split(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     help="How trials are asked to save and leave: by exec where the account may.",
 )
 @_option(
+    "--node-kinds", default="", metavar="FILE", help="YAML file: the kinds of nodes that can come, and what nodes cost."
+)
+@_option(
     "--log-format",
     type=click.Choice(["json", "text"]),
     default="json",

@@ -62,7 +62,11 @@ of objects, as JSON. Those for namespaces of sweeps have theirs; others have non
     {{- range $name, $value := $values.settings -}}
       {{- $_ := set $data $name (toString $value) -}}
     {{- end -}}
+    {{- if $values.nodeKinds -}}
+      {{- $_ := set $data "SPECON_CONTROLLER_NODE_KINDS" "/etc/hera-specon/node-kinds.yaml" -}}
+    {{- end -}}
     {{- toJson $data -}}
+    {{- toJson $values.nodeKinds -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -29,7 +29,14 @@ def test_a_trial_is_marked_for_whoever_watches_it() -> None:
         labels.ANNOTATION_OBJECTIVE: "val/accuracy",
         labels.ANNOTATION_DIRECTION: "maximize",
         labels.ANNOTATION_DEFAULT_CPU: "true",
+        labels.ANNOTATION_SAFE_TO_EVICT: "true",
     }
+
+
+def test_an_author_may_keep_autoscalers_off_their_trials() -> None:
+    own = {labels.ANNOTATION_SAFE_TO_EVICT: "false", "karpenter.sh/do-not-disrupt": "true"}
+    annotations = built(annotations=own)["vae-trial"]["metadata"]["annotations"]
+    assert own.items() <= annotations.items()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from kubernetes import client
 from mlflow.tracking import MlflowClient
 
 from controllers.cluster.campaign_run import FlushableStore
-from controllers.core.model import TrialId
+from controllers.cluster.campaign_world import ReportedUsage
 from controllers.core.ports import World
 from controllers.worlds.argo.calls.api import KubeApi
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView
@@ -67,11 +67,11 @@ class CountedWorlds:
         self._begun = begun
 
     def open(
-        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, reports: ReportedUsage
     ) -> tuple[World, FlushableStore]:
         """Return world and state store of a campaign."""
         self._begun[campaign.namespace] = self._begun.get(campaign.namespace, 0) + 1
-        world = ArgoWorld(self._view, campaign, events=Told(), run_of=run_of, hooked=hooked)
+        world = ArgoWorld(self._view, campaign, events=Told(), run_of=run_of, hooked=reports.hooked)
         return world, ConfigMapStore(self._view.api, campaign, now)
 
 

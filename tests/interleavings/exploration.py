@@ -15,6 +15,7 @@ import pytest
 
 from controllers.cluster.action_report import done_tags
 from controllers.cluster.campaign_run import FlushableStore
+from controllers.cluster.campaign_world import ReportedUsage
 from controllers.core.actions import Assessment
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.core.ports import World
@@ -231,10 +232,10 @@ class _Worlds:
         self._moves_made = moves_made
 
     def open(
-        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, reports: ReportedUsage
     ) -> tuple[World, FlushableStore]:
         """Return both."""
-        del run_of, hooked  # trials here have the hooks
+        del run_of, reports  # trials here have the hooks
         world = ArgoWorld(self._view, campaign, events=Told())
         return CheckedWorld(world, self._checks, self._moves_made), ConfigMapStore(self._view.api, campaign, now)
 

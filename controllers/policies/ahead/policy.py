@@ -16,6 +16,7 @@ from controllers.core.actions import Action, Assessment, Decision, Migrate, Plac
 from controllers.core.model import NodeName, Snapshot, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.progress import usable
+from controllers.policies.ahead.gathering import gather_trials
 from controllers.policies.ahead.moving import choose_moves, choose_moves_to_idle_nodes, try_elsewhere
 from controllers.policies.ahead.placing import place_trials
 from controllers.policies.ahead.planning import Weights, WorkPlan
@@ -76,7 +77,8 @@ class Ahead(PolicySettings):
     than cores (measured), the parts are more even. Everybody keeps a floor.
 
     **Moves.** At each interval, the best single move as long as one saves all trials twice what it costs the one that
-    moves, but never of a trial that is nearly done.
+    moves, but never of a trial that is nearly done. Where nodes can go, and none more arrives or waits, trials gather on
+    cores that others leave unused, so that an emptied node goes.
     """
 
     name: ClassVar[str] = "ahead"
@@ -138,6 +140,8 @@ class Ahead(PolicySettings):
             moving += try_elsewhere(doubting, untold, {name: estimate.most for name, estimate in estimates.items()})
         else:
             moving = list(choose_moves(plan, movable))
+            if not (arriving or moving):
+                moving = list(gather_trials(plan, frozenset(movable)))
         expected = STILL_TO_COME * work_seen(known, estimates, power) if arriving else 0.0
         sharing = self._sharing(snapshot.now, known, estimates, power, plan.earliest_end(expected))
         sharing = replace(sharing, even=watch.fallen_back)

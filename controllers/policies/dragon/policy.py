@@ -225,4 +225,6 @@ def _with(snapshot: Snapshot, changed: Mapping[TrialId, Trial]) -> Snapshot:
     trials, unended = (
         tuple(changed.get(trial.id, trial) for trial in all_) for all_ in (snapshot.trials, snapshot.unended)
     )
-    return Snapshot.in_order(snapshot.now, trials, unended, snapshot.nodes, snapshot.asked, snapshot.kinds)
+    return Snapshot.in_order(
+        snapshot.now, trials, unended, snapshot.nodes, snapshot.asked, snapshot.kinds, snapshot.let_go
+    )

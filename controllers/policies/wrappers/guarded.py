@@ -41,6 +41,9 @@ class Guarded(AroundOne):
     its share holds no move, suspension or stop back: it has taken hold, and the next attempt starts with the request of
     old.
 
+    A trial must leave a node that goes. So neither its moves nor its metric hold that back, and it is none of those
+    that may move at once.
+
     While a trial waits for a place, a policy that gives places is asked again every ``look_again``: room may come
     without any trial changing, when others' pods leave a node.
     """
@@ -130,9 +133,11 @@ class _Review:
     ) -> None:
         self.guards, self.now, self.cooling, self.moved = guards, snapshot.now, cooling, moved
         self.capacity = Capacity.of(snapshot)
+        self.going = {node.name for node in snapshot.nodes if node.leaves_at is not None}
         phases = [trial.phase for trial in snapshot.unended]
         waiting_for_room = phases.count(Phase.PENDING) + phases.count(Phase.SUSPENDED)
-        self.moving = phases.count(Phase.MOVING)
+        leaving = sum(trial.phase is Phase.MOVING and self._must_go(trial) for trial in snapshot.unended if self.going)
+        self.moving = phases.count(Phase.MOVING) - leaving
         self.most_moving = max(1, math.floor((len(phases) - waiting_for_room) * guards.disruption))
         self.acted_on: set[TrialId] = set()
 
@@ -140,7 +145,7 @@ class _Review:
         """Count ``action`` as begun."""
         self.capacity.apply(action)
         self.acted_on.add(action.trial)
-        self.moving += isinstance(action, Migrate)
+        self.moving += isinstance(action, Migrate) and not self._must_go(self.capacity.trials[action.trial])
 
     def objection(self, action: Action) -> str | None:
         """Return what speaks against ``action``, if anything: the first of its checks that objects."""
@@ -158,6 +163,8 @@ class _Review:
                     or self._cooling(trial, self.cooling, self.guards.resize_cooldown)
                     or self._stale(trial)
                 )
+            case Migrate() | Suspend() if self._must_go(trial):
+                objection = self._unfit(trial)
             case Migrate():
                 blind = "no metric yet" if trial.progress is None else self._stale(trial)
                 cooling = self._cooling(trial, self.moved, self.guards.cooldown)
@@ -171,6 +178,9 @@ class _Review:
         if objection:
             return objection
         return None if self.capacity.allows(action) else NO_ROOM
+
+    def _must_go(self, trial: Trial) -> bool:
+        return not self.going.isdisjoint(trial.nodes)
 
     def _unfit(self, trial: Trial) -> str | None:
         if not trial.steady:

@@ -17,6 +17,7 @@ from controllers.worlds.argo.deciding.denied_shares import DeniedShares
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.looks import Looks
+from controllers.worlds.argo.meaning.node_kinds import kinds_that_come
 from controllers.worlds.argo.meaning.shown import result_of
 from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.meaning.view import Campaign, ClusterView, rest_s
@@ -40,6 +41,7 @@ class ArgoWorld:
         run_of: tells the run in MLflow that an attempt shall log to.
         cluster_can: tells the actions that the cluster can carry out; they change where it is upgraded.
         hooked: tells whether a trial's program is known to have our hooks.
+        ends_soon: tells whether a trial has less left to do than another attempt would take to begin.
     """
 
     can_at_best: frozenset[type[Action]] = frozenset(ACTION_KINDS)
@@ -55,8 +57,10 @@ class ArgoWorld:
         run_of: RunOf = lambda *_, **__: "",
         cluster_can: Callable[[], frozenset[type[Action]]] | None = None,
         hooked: Callable[[TrialId], bool] = lambda _: True,
+        ends_soon: Callable[[TrialId], bool] = lambda _: False,
     ) -> None:
         self._hooked = hooked
+        self._ends_soon = ends_soon
         self._view = view
         self._cluster_can = cluster_can
         self._denied = DeniedShares()
@@ -96,7 +100,7 @@ class ArgoWorld:
         self._executor.forget_all_but(uids)
         self._denied.forget_all_but(uids)
         self._adopt_workflow()
-        planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants)
+        planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants, self._ends_soon)
         for trial, state in seen.states.items():
             self._tell_changes(before.trials.get(trial), seen.trials[trial], state.attempt)
             command = planner.next_command(state, self._executor.asked(state.attempt))
@@ -130,8 +134,9 @@ class ArgoWorld:
         return list(self._looks.current().nodes.values())
 
     def kinds(self) -> Sequence[NodeKind]:
-        """Return no kind: what an autoscaler of the cluster could add is not read."""
-        return ()
+        """Return the kinds of nodes that can come, one without a name among them: others may come as well."""
+        began = self._campaign.created_epoch_s
+        return kinds_that_come(self._view.requests(), self._view.kinds_seen, began, self._epoch())
 
     def node(self, name: NodeName) -> Node | None:
         """Return one node."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controllers.cluster.campaign_run import FlushableStore
+from controllers.cluster.campaign_world import ReportedUsage
 from controllers.core.actions import Action, Migrate, Place, Resize, Suspend
 from controllers.core.model import Direction, Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.ports import DONE, ComingTrial, Outcome, World, refused
@@ -158,10 +159,10 @@ class MemoryCluster:
     run_of: dict[str, RunOf] = field(default_factory=dict)
 
     def open(
-        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, hooked: Callable[[TrialId], bool]
+        self, campaign: Campaign, now: Callable[[], float], run_of: RunOf, reports: ReportedUsage
     ) -> tuple[World, FlushableStore]:
         assert now() >= 0
-        assert callable(hooked)
+        assert not reports.hooked(TrialId(""))
         self.run_of[campaign.uid] = run_of
         self.opened.append(campaign.uid)
         return self.worlds[campaign.uid], self.stores.setdefault(campaign.uid, MemoryStore())

@@ -89,6 +89,13 @@ def test_every_setting_is_taken_from_its_flag_and_from_the_environment(
     assert getattr(settings(**environment), name) == value
 
 
+def test_the_file_of_node_kinds_is_named_by_its_flag_and_in_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "kinds.yaml"
+    file.write_text("prices: []")
+    assert settings("--node-kinds", str(file)).node_kinds == str(file)
+    assert settings(SPECON_CONTROLLER_NODE_KINDS=str(file)).node_kinds == str(file)
+
+
 def test_a_flag_goes_before_the_environment() -> None:
     assert settings("--policy", "default", SPECON_CONTROLLER_POLICY="flowcon").policy == "default"
 
@@ -113,6 +120,7 @@ def test_mlflows_own_variable_is_understood() -> None:
         (["--all-namespaces", "--namespace", "a"], "exclude each other"),
         (["--mlflow-tracking-uri", ""], "--mlflow-tracking-uri is missing"),
         (["--log-level", "loud"], "loud"),
+        (["--node-kinds", "/no/such/file"], "--node-kinds: /no/such/file cannot be read"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

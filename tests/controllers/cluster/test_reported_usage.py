@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controllers.cluster.campaign_world import BusyNodes, ReportedUsage
-from controllers.core.model import Direction, Phase, Sample, Snapshot, Trial, TrialId
+from controllers.core.model import Direction, Phase, Progress, Sample, Snapshot, Trial, TrialId
 from controllers.core.progress import merge
 from tests.controllers.cluster.clusters_in_memory import ONE, TWO, MemoryWorld, trial
 
@@ -64,3 +64,13 @@ def test_one_report_tells_nothing_yet_and_the_cluster_is_otherwise_as_it_was() -
         A,
         world.node(ONE),
     )
+
+
+@pytest.mark.parametrize(("now", "soon"), [(0.0, False), (39.0, False), (40.0, True), (100.0, True), (161.0, False)])
+def test_a_trial_ends_soon_that_has_less_left_than_a_move_takes_unless_it_is_overdue(now: float, soon: bool) -> None:  # noqa: FBT001 - a row of a table
+    # At step 50 of 100 at 50 s, it ends at 100 s.
+    half = Progress(1.0, 0.5, 0.5, 50, 50.0, steps_total=100)
+    usage = ReportedUsage()
+    usage.observe(Snapshot(now, (replace(A, submitted_at=0.0, progress=half), B), ()), {}, {})
+    assert usage.ends_soon(A.id) is soon
+    assert not usage.ends_soon(B.id)

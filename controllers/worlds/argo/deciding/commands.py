@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
+from controllers.core import labels
 from controllers.core.model import Point
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.reading.nodes import NodeRecord
@@ -163,7 +164,22 @@ class HandOverRun:
     told: ClassVar[Told | None] = None
 
 
-Command = Annotate | Leave | AskToLeave | Kill | Evict | OpenGates | SetShare | WithdrawShare | HandOverRun
+@dataclass(frozen=True, slots=True)
+class KeepNodes:
+    """Ask Karpenter to leave the nodes of an attempt alone, or, where it does not ``stay``, take that back."""
+
+    attempt: Attempt
+    stay: bool
+    told: ClassVar[Told | None] = None
+
+    @property
+    def on_pods(self) -> Annotations:
+        """What is written on the pods of all workers."""
+        word = "true" if self.stay else None
+        return {labels.ANNOTATION_DO_NOT_DISRUPT: word, labels.ANNOTATION_STAYS: word}
+
+
+Command = Annotate | Leave | AskToLeave | Kill | Evict | OpenGates | SetShare | WithdrawShare | HandOverRun | KeepNodes
 
 
 @dataclass(frozen=True, slots=True)

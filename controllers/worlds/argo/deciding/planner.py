@@ -6,13 +6,13 @@ that nobody has chosen a size for begins with the least number of workers, and g
 one worker needs no others, so the scheduler may find its node.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from controllers.core import labels
 from controllers.core.failures import AT_ONCE_S, pause_s
-from controllers.core.model import Phase, Point
+from controllers.core.model import Phase, Point, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.worlds.argo.calls.grants import Grants
 from controllers.worlds.argo.deciding.commands import (
@@ -21,6 +21,7 @@ from controllers.worlds.argo.deciding.commands import (
     Command,
     Evict,
     HandOverRun,
+    KeepNodes,
     Kill,
     LeaveRequest,
     OpenGates,
@@ -72,12 +73,16 @@ def choice(state: TrialState, attempt: Attempt, nodes: tuple[str, ...], point: P
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Chooses the next command for a trial by the nodes' ``room`` and what is granted, at ``now`` (Unix seconds)."""
+    """Chooses the next command for a trial by the nodes' ``room`` and what is granted, at ``now`` (Unix seconds).
+
+    ``ends_soon`` tells whether a trial has less left to do than another attempt would take to begin.
+    """
 
     room: NodeRoom
     now: float
     timeouts: Timeouts
     grants: Grants
+    ends_soon: Callable[[TrialId], bool] = lambda _: False
 
     def next_command(self, state: TrialState, asked: LeaveRequest | None) -> Command | None:
         """Return what to do now, None where there is nothing.
@@ -287,7 +292,15 @@ class Planner:
         # Once it did not fail again at once, whatever comes now is another failure.
         if allowed != said and (settled or said is None):
             return _limit(state, attempt, labels.ANNOTATION_TRIES, allowed)
-        return None
+        return self._keep_nodes(state, attempt)
+
+    def _keep_nodes(self, state: TrialState, attempt: Attempt) -> KeepNodes | None:
+        """Return what keeps Karpenter from removing an attempt's nodes while it ends soon, and no longer."""
+        if any(worker.marks.own_stay for worker in attempt.workers):
+            return None
+        nodes = [self.room.nodes.get(name) for name in attempt.nodes]
+        stay = any(node and node.karpenters for node in nodes) and self.ends_soon(state.definition.id)
+        return None if stay == attempt.marks.stays else KeepNodes(attempt, stay)
 
 
 def _shall_leave(state: TrialState, attempt: Attempt) -> bool:

@@ -112,8 +112,8 @@ class Attempt:
 
     @property
     def runs(self) -> bool:
-        """Whether it runs and nobody has deleted any of it."""
-        return self.main is MainState.RUNNING and not self.deleted
+        """Whether it runs and nobody makes any of it leave."""
+        return self.main is MainState.RUNNING and not (self.deleted or any(pod.disrupted for pod in self.workers))
 
     @property
     def asked(self) -> bool:

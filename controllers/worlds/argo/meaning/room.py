@@ -46,6 +46,7 @@ class NodeRequests:
             only if that is believed and it fits there: anybody may write that on a pod of theirs.
         other_pods: all others.
         believed: the uids of those whose claim is believed.
+        leaving: by when pods must have left each node that goes, in Unix seconds.
     """
 
     def __init__(
@@ -54,15 +55,21 @@ class NodeRequests:
         trial_pods: Iterable[PodRecord],
         other_pods: Iterable[OtherPod],
         believed: Collection[str] = frozenset(),
+        leaving: Mapping[str, float] | None = None,
     ) -> None:
         self.nodes: Mapping[str, NodeRecord] = {node.name: node for node in nodes}
+        self.leaving = leaving or {}
         self._by_pods_there = dict.fromkeys(self.nodes, NO_RESOURCES)
         self._by_pods_to_come: dict[str, Resources] = {}
         self._counted = {pod.uid: pod for pod in trial_pods}
         there, to_come = self._by_pods_there, self._by_pods_to_come
+        self.daemons: dict[str, Resources] = {}
+        """What the pods request that run on every node, by node."""
         for other in other_pods:
             if other.node in there:
                 there[other.node] += other.requests
+                if other.daemon:
+                    self.daemons[other.node] = self.daemons.get(other.node, NO_RESOURCES) + other.requests
         for pod in self._counted.values():
             if pod.on_node and pod.node in there:
                 there[pod.node] += pod.requests
@@ -160,7 +167,7 @@ class NodeRoom:
         if node is None:
             return f"there is no node {name}"
         if not node.fit:
-            return f"node {name} takes no pods: it is not ready, or cordoned"
+            return f"node {name} takes no pods: it is not ready, cordoned, or goes"
         if not node.allows(demands):
             return f"node {name} is none for this trial: {_why_not_for(demands, node)}"
         freed = (pod.requests for pod in leaving if pod.on_node and pod.node == name)

@@ -12,13 +12,19 @@ from controllers.worlds.argo.meaning.trials import TrialState, node_names
 _ON_NODES: Final = frozenset({Phase.RUNNING, Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
 
-def trial_of(state: TrialState, origin: float, may_use: frozenset[NodeName] | None = None) -> Trial:
+def trial_of(
+    state: TrialState,
+    origin: float,
+    may_use: frozenset[NodeName] | None = None,
+    may_ask: frozenset[str] | None = None,
+) -> Trial:
     """Return the trial for policies.
 
     Args:
         state: It.
         origin: The sweep's beginning, in Unix seconds.
         may_use: The nodes that it may use.
+        may_ask: The kinds of nodes that it may use.
     """
     definition, phase, attempt, asked = state.definition, state.phase, state.attempt, state.asked
     waits = phase is Phase.SUSPENDED or (phase is Phase.PENDING and state.waits_to_begin)
@@ -50,6 +56,7 @@ def trial_of(state: TrialState, origin: float, may_use: frozenset[NodeName] | No
         search=definition.search,
         sweep=definition.sweep,
         may_use=may_use,
+        may_ask=may_ask,
     )
 
 

@@ -42,7 +42,8 @@ class CampaignSnapshot:
         """Take in an action that was just taken on; ``origin`` is when the sweep began, in Unix seconds."""
         trial = action.trial
         self.states[trial] = state = replace(self.states[trial], pending=action)
-        self.trials[trial] = trial_of(state, origin, self.trials[trial].may_use)
+        before = self.trials[trial]
+        self.trials[trial] = trial_of(state, origin, before.may_use, before.may_ask)
         _reserve(self.room, state)
 
 
@@ -66,16 +67,18 @@ def take_snapshot(
     workflow = view.workflow(campaign.uid)
     states = _trial_states(view, campaign, workflow, histories, pending, last)
     requests = view.requests()
-    choices = last.choices if last is not None and last.choices.nodes == requests.nodes else Choices(requests.nodes)
+    same = last is not None and last.choices.nodes == requests.nodes
+    choices = last.choices if last is not None and same else Choices(requests.nodes, view.kinds_seen)
     choices.serve((state.demands for state in states.values()), f"workflow {campaign.namespace}/{campaign.workflow}")
     trials: dict[TrialId, Trial] = {}
     for trial, state in states.items():
-        may_use = choices.for_trial(state.demands)
-        if last is not None and state is last.states.get(trial) and last.trials[trial].may_use == may_use:
+        may_use, may_ask = choices.for_trial(state.demands), choices.kinds_for_trial(state.demands)
+        before = last.trials.get(trial) if last is not None and state is last.states.get(trial) else None
+        if before is not None and (before.may_use, before.may_ask) == (may_use, may_ask):
             # The engine, too, skips what it finds to be the very same object.
-            trials[trial] = last.trials[trial]
+            trials[trial] = before
         else:
-            trials[trial] = trial_of(state, campaign.created_epoch_s, may_use)
+            trials[trial] = trial_of(state, campaign.created_epoch_s, may_use, may_ask)
     room = NodeRoom(requests)
     for trial, state in states.items():
         if not trials[trial].steady or state.pending is not None:
@@ -84,6 +87,9 @@ def take_snapshot(
     live = [pod for name, pod in pods if trials[name].live]
     starts = ((_starts_on(states[name], pod), pod) for name, pod in pods if pod.requests.devices)
     nodes = requests.nodes_for(live, [(node, pod) for node, pod in starts if node], choices.tolerated)
+    for name, until in requests.leaving.items():
+        going = nodes[NodeName(name)]
+        nodes[going.name] = replace(going, leaves_at=until - campaign.created_epoch_s)
     grants = view.grants(campaign.namespace)
     return CampaignSnapshot(version, time.monotonic(), workflow, states, trials, nodes, room, choices, grants)
 

@@ -13,8 +13,11 @@ from controllers.core.labels import root_of
 from controllers.worlds.argo.calls.api import NODES, PODS, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.grants import GrantReviews, Grants, LeaveBy
 from controllers.worlds.argo.calls.write_queue import WriteQueue
+from controllers.worlds.argo.meaning.leaving import LeavingNodes
+from controllers.worlds.argo.meaning.node_kinds import KindsSeen
 from controllers.worlds.argo.meaning.room import Claims, NodeRequests
 from controllers.worlds.argo.reading.definitions import TrialDefinition, warn_once
+from controllers.worlds.argo.reading.node_kinds import NOTHING_GIVEN, GivenKinds
 from controllers.worlds.argo.reading.nodes import NodeRecord, project_node
 from controllers.worlds.argo.reading.pods import LABEL_WORKFLOW, OtherPod, PodRecord, project_other, project_pod
 from controllers.worlds.argo.reading.watch import Collection, Reflector, WatchTiming, since_boot
@@ -74,6 +77,7 @@ class ClusterView:
         namespaces: where to look for sweeps; None for everywhere.
         timing: of the watches.
         leave_by: how trials are asked to leave.
+        given: what an owner says of the nodes.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class ClusterView:
         timing: WatchTiming | None = None,
         *,
         leave_by: LeaveBy = "auto",
+        given: GivenKinds = NOTHING_GIVEN,
     ) -> None:
         self.api = api
         self.writes = WriteQueue()
@@ -103,7 +108,8 @@ class ClusterView:
             )
             for namespace in self._namespaces
         ]
-        self._nodes = self._watch(Collection(NODES.path(), {}, _PAGE), project_node)
+        self.kinds_seen = KindsSeen(given)
+        self._nodes = self._watch(Collection(NODES.path(), {}, _PAGE), lambda item: project_node(item, given))
         # No pod is watched twice: with thousands of trials, reading their changes is most of the work.
         self._others = [
             self._watch(Collection(PODS.path(namespace), _OTHER_PODS, _PAGE), project_other)
@@ -120,6 +126,7 @@ class ClusterView:
         self._index_lock = threading.Lock()
         self._requests = NodeRequests((), (), ())
         self._claims = Claims()
+        self._leaving = LeavingNodes()
         self._requests_version = -1
         self._requests_until = 0.0
         self._requests_lock = threading.Lock()
@@ -251,7 +258,10 @@ class ClusterView:
                 pods = self.trial_pods()
                 made = (pod for pod in pods if (of := ours.get(pod.workflow_uid)) is not None and of.made(pod))
                 believed = self._claims.believed(made, began)
-                self._requests = NodeRequests(self._nodes.records(), pods, self.other_pods(), believed)
+                nodes = self._nodes.records()
+                self.kinds_seen.look(nodes)
+                leaving = self._leaving.deadlines(nodes, self.api.epoch() or 0.0)
+                self._requests = NodeRequests(nodes, pods, self.other_pods(), believed, leaving)
                 self._requests_version = version
                 ended = time.monotonic()
                 self._requests_until = ended + rest_s(ended - began)

@@ -14,7 +14,8 @@ from controllers.worlds.argo.reading.idling import NO_IDLING, Idling
 class Marks:
     """Our annotations on a trial's pod; see controllers.core.labels for what each means.
 
-    ``move_to`` and ``place`` have a node for each worker, by rank.
+    ``move_to`` and ``place`` have a node for each worker, by rank. ``stays`` tells that Karpenter was asked to leave its
+    node alone, and ``own_stay`` that its author decided that.
     """
 
     move_to: tuple[str, ...] = ()
@@ -30,6 +31,8 @@ class Marks:
     idling: Idling | None = None
     base_cpu: float | None = None
     run: str = ""
+    stays: bool = False
+    own_stay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ def read_marks(written: Mapping[str, str], *, of_a_gang: bool) -> Marks:
         idling=Idling.read(written.get(labels.ANNOTATION_IDLING, "")),
         base_cpu=number(written.get(labels.ANNOTATION_BASE_CPU, "")),
         run=written.get(labels.ANNOTATION_RUN, "")[:64],
+        stays=labels.ANNOTATION_STAYS in written,
+        own_stay=labels.ANNOTATION_DO_NOT_DISRUPT in written and labels.ANNOTATION_STAYS not in written,
     )
 
 

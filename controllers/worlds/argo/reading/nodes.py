@@ -9,6 +9,8 @@ from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 from controllers.worlds.argo.reading.demands import HOSTNAME, Demands, Taint, labels_of, taints_of
+from controllers.worlds.argo.reading.node_kinds import KARPENTER, NO_KIND, NOTHING_GIVEN, GivenKinds, MachineKind
+from controllers.worlds.argo.reading.notices import Notice, notices_of
 from controllers.worlds.argo.reading.pods import Resources
 from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version, version_in
 
@@ -21,7 +23,8 @@ class NodeRecord:
 
     ``hostname`` is what a pod selects it by, ``zone`` where it stands; ``unready_since`` in Unix seconds, None while
     its kubelet is heard. Taints keep pods away that do not ask for every device in ``only_for``, and those that do not
-    tolerate ``taints``. ``kubelet`` is its version, None where it tells none.
+    tolerate ``taints``. ``kubelet`` is its version, None where it tells none. ``notices`` say that it goes.
+    It was made at ``created_at``, in Unix seconds.
     """
 
     name: str
@@ -36,6 +39,9 @@ class NodeRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
     zone: str = ""
     kubelet: Version | None = None
+    notices: tuple[Notice, ...] = ()
+    created_at: float = 0.0
+    kind: MachineKind = NO_KIND
 
     @property
     def resizes(self) -> bool:
@@ -43,9 +49,14 @@ class NodeRecord:
         return self.kubelet is None or self.kubelet >= RESIZES_SINCE
 
     @property
+    def karpenters(self) -> bool:
+        """Whether Karpenter made it, and may remove it."""
+        return KARPENTER in self.labels
+
+    @property
     def fit(self) -> bool:
         """Whether a new pod may start there, if it is one for the node."""
-        return self.open and self.unready_since is None
+        return self.open and self.unready_since is None and not self.notices
 
     def allows(self, demands: Demands) -> bool:
         """Whether it is a node for pods with these demands."""
@@ -65,22 +76,26 @@ class NodeRecord:
             devices_starting=devices_starting,
             only_for=self.only_for,
             zone=self.zone,
+            kind=self.kind.name,
+            price=self.kind.price,
         )
 
 
-def project_node(node: Json) -> NodeRecord | None:
-    """Return the record of a node."""
+def project_node(node: Json, given: GivenKinds = NOTHING_GIVEN) -> NodeRecord | None:
+    """Return the record of a node; ``given`` is what an owner says of nodes."""
     name = text(node, "metadata", "name", most=253)
     if not name:
         return None
     ready = next((c for c in mappings(node, "status", "conditions") if text(c, "type") == "Ready"), {})
-    since = epoch(ready, "lastTransitionTime") or epoch(node, "metadata", "creationTimestamp") or 0.0
+    created_at = epoch(node, "metadata", "creationTimestamp") or 0.0
+    since = epoch(ready, "lastTransitionTime") or created_at
     allocatable = at(node, "status", "allocatable")
     devices = devices_of(device_kinds(allocatable), lambda kind: quantity(allocatable, kind))
     keep_away, amiss = taints_of(node)
     # By convention a taint with the name of a device keeps pods away that do not ask for it; Kubernetes' admission
     # plugin ExtendedResourceToleration, and Sweep, let those tolerate it that do.
     only_for = frozenset(taint.key for taint in keep_away) & devices.kinds()
+    labels = labels_of(node)
     return NodeRecord(
         name=name,
         hostname=text(node, "metadata", "labels", HOSTNAME, most=253) or name,
@@ -91,7 +106,10 @@ def project_node(node: Json) -> NodeRecord | None:
         devices=devices,
         only_for=only_for,
         taints=tuple(taint for taint in keep_away if taint.key not in only_for or taint.effect != "NoSchedule"),
-        labels=labels_of(node),
+        labels=labels,
         zone=text(node, "metadata", "labels", ZONE, most=253),
         kubelet=version_in(text(node, "status", "nodeInfo", "kubeletVersion", most=128)),
+        notices=notices_of(node),
+        created_at=created_at,
+        kind=given.of(labels),
     )

@@ -47,11 +47,13 @@ def leaving_of(pod: Json, status: Mapping[str, Any]) -> Leaving | None:
     if ended is None or ended.code not in LEFT:
         return None
     step = _STEP.search(_said(status))
+    return Leaving(ended, int(step[1]) if step else 0, disrupted(pod))
+
+
+def disrupted(pod: Json) -> bool:
+    """Return whether Kubernetes makes a pod leave, or made it."""
     conditions = mappings(pod, "status", "conditions")
-    disrupted = any(
-        text(condition, "type") == _DISRUPTED and text(condition, "status") == "True" for condition in conditions
-    )
-    return Leaving(ended, int(step[1]) if step else 0, disrupted)
+    return any(text(condition, "type") == _DISRUPTED and text(condition, "status") == "True" for condition in conditions)
 
 
 def _end_of(status: Mapping[str, Any]) -> Failure | None:

@@ -28,7 +28,7 @@ from controllers.worlds.argo.calls.untrusted import (
 from controllers.worlds.argo.reading.definitions import MOST_WORKERS, TrialDefinition, read_definition
 from controllers.worlds.argo.reading.demands import ANY_NODE, Demands, demands_of
 from controllers.worlds.argo.reading.marks import Marks, read_marks
-from controllers.worlds.argo.reading.pod_ends import Leaving, failure_of, leaving_of
+from controllers.worlds.argo.reading.pod_ends import Leaving, disrupted, failure_of, leaving_of
 from controllers.worlds.argo.reading.versions import Version, argo_version
 from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_RUN, ENV_RUN_CONTEXT
 
@@ -90,11 +90,12 @@ NO_RESOURCES: Final = Resources(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class OtherPod:
-    """A pod on a node that is no trial."""
+    """A pod on a node that is no trial; ``daemon`` tells that each node of its kind has one like it."""
 
     uid: str
     node: str
     requests: Resources
+    daemon: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,8 @@ class PodRecord:
     annotation by which it is asked to leave. ``takes_run`` tells that its program is told a run in
     MLflow by the annotation for that, ``makes_runs`` that the runs that it makes itself are found. ``demands`` are its
     author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
-    is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not.
+    is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not. ``disrupted`` tells
+    that Kubernetes makes it leave.
 
     ``argo`` is the version of the Argo that made it, None where its containers do not tell.
 
@@ -161,6 +163,7 @@ class PodRecord:
     runs_since: float | None = None
     failure: Failure | None = None
     leaving: Leaving | None = None
+    disrupted: bool = False
     argo: Version | None = None
     rank: int = 0
     gang: bool = False
@@ -212,7 +215,11 @@ def project_other(pod: Json) -> OtherPod | None:
     node = text(pod, "spec", "nodeName", most=253)
     if not node or text(pod, "status", "phase") in _OVER:
         return None
-    return OtherPod(text(pod, "metadata", "uid"), node, requests_of(pod))
+    daemon = any(
+        text(owner, "kind") == "DaemonSet" and at(owner, "controller") is True
+        for owner in mappings(pod, "metadata", "ownerReferences")
+    )
+    return OtherPod(text(pod, "metadata", "uid"), node, requests_of(pod), daemon)
 
 
 def project_pod(pod: Json) -> PodRecord | None:
@@ -264,6 +271,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         runs_since=epoch(status, "state", "running", "startedAt"),
         failure=failure_of(status),
         leaving=leaving_of(pod, status),
+        disrupted=disrupted(pod),
         argo=argo_version(pod),
         demands=demands_of(
             pod,

@@ -64,6 +64,8 @@ class CommandWriter:
             case commands.WithdrawShare():
                 has = attempt.share.has
                 pod_changes.of_each(attempt.workers, lambda pod: pod_changes.set_request(api, pod, has))
+            case commands.KeepNodes(on_pods=notes):
+                pod_changes.of_each(attempt.workers, lambda pod: pod_changes.annotate(api, pod, notes))
             case commands.HandOverRun():
                 if mark := self._run_mark(attempt, state, ()):
                     pod_changes.annotate(api, attempt.lead, mark)

@@ -86,6 +86,7 @@ class Bench:
         *,
         leave_by: LeaveBy = "auto",
         hooked: Callable[[TrialId], bool] = lambda _: True,
+        ends_soon: Callable[[TrialId], bool] = lambda _: False,
     ) -> ArgoWorld:
         """Start a world, as a controller that knows nothing does."""
         api = self.fake.client()
@@ -94,7 +95,15 @@ class Bench:
         assert self.view.wait_synced(10)
         (campaign,) = self.view.campaigns("default")
         waits = timeouts or Timeouts()
-        self.world = ArgoWorld(self.view, campaign, events=self.told, timeouts=waits, run_of=run_of, hooked=hooked)
+        self.world = ArgoWorld(
+            self.view,
+            campaign,
+            events=self.told,
+            timeouts=waits,
+            run_of=run_of,
+            hooked=hooked,
+            ends_soon=ends_soon,
+        )
         return self.world
 
     def until(self, condition: Callable[[], object]) -> None:
