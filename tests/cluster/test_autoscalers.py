@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -10,7 +11,7 @@ import pytest
 
 from controllers.worlds.argo.calls.api import PODS
 from controllers.worlds.argo.calls.untrusted import at, epoch
-from tests.cluster.autoscaler import Autoscaler, autoscaled
+from tests.cluster.autoscaler import POOL, Autoscaler, autoscaled
 from tests.cluster.cluster import Cluster
 from tests.cluster.fleet import StartedMachine
 from tests.cluster.processes import wait_until
@@ -24,6 +25,14 @@ pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 STEERED: Final = "ahead"
+KIND: Final = {
+    "name": "slice",
+    "labels": {"karpenter.sh/nodepool": POOL},
+    "cpu": "400m",
+    "memory": "3Gi",
+    "most": 3,
+    "boots": 15,
+}
 FIRST_STEPS: Final = 5
 TRAINS_WITHIN_S: Final = 240.0
 ENDS_WITHIN_S: Final = 480.0
@@ -47,21 +56,17 @@ def autoscaler(karpenter: Autoscaler) -> Iterator[Autoscaler]:
     print(karpenter.log())  # noqa: T201 - shown where the test failed
 
 
-@pytest.mark.parametrize("policy", [None, "ahead"], ids=["the_default_scheduler", "ahead"])
-def test_a_sweep_gets_nodes_from_karpenter_and_leaves_none_behind_under(
-    policy: str | None, bench: Bench, autoscaler: Autoscaler
+def test_a_sweep_gets_nodes_from_karpenter_and_leaves_none_behind(bench: Bench, autoscaler: Autoscaler) -> None:
+    _check_from_zero_to_zero(bench, autoscaler, None, "under the default scheduler")
+
+
+def test_ahead_gets_nodes_from_karpenter_of_kinds_that_it_was_told(
+    bench: Bench, autoscaler: Autoscaler, tmp_path: Path
 ) -> None:
-    if policy is not None:
-        bench.controller(policy).start().wait_ready()
-    before = len(autoscaler.fleet.machines)
-    workflow = bench.submit(elastic_descent_sweep, policy=policy)
-    bench.wait_for_end(workflow, ENDS_WITHIN_S)
-    check_whole(bench, workflow)
-    bench.wait(autoscaler.is_empty, "no node is left", EMPTY_WITHIN_S)
-    machines = autoscaler.fleet.machines[before:]
-    assert len({machine.node for machine in machines}) > 1
-    assert not _failures(bench, workflow)
-    _tell(bench, autoscaler, workflow, before, f"under {policy or 'the default scheduler'}")
+    kinds = tmp_path / "kinds.yaml"
+    kinds.write_text(json.dumps({"kinds": [KIND]}))
+    bench.controller(STEERED, "--node-kinds", str(kinds)).start().wait_ready()
+    _check_from_zero_to_zero(bench, autoscaler, STEERED, "under ahead, which was told of the kind")
 
 
 def test_trials_leave_a_node_that_karpenter_lets_expire(bench: Bench, autoscaler: Autoscaler) -> None:
@@ -74,6 +79,11 @@ def test_trials_leave_a_node_that_karpenter_replaces_since_it_has_drifted(bench:
     workflow, machines = _training(bench, autoscaler, steps=480)
     autoscaler.set_image(f"{time.time():.0f}")
     _check_left_in_time(bench, workflow, machines)
+
+
+def test_ahead_gets_nodes_from_karpenter_though_it_knows_of_none(bench: Bench, autoscaler: Autoscaler) -> None:
+    bench.controller(STEERED).start().wait_ready()
+    _check_from_zero_to_zero(bench, autoscaler, STEERED, "under ahead, which learns the kind")
 
 
 def test_trials_leave_a_node_that_karpenter_can_do_without(bench: Bench, autoscaler: Autoscaler) -> None:
@@ -101,6 +111,23 @@ def test_trials_leave_a_node_as_cluster_autoscaler_removes_it(bench: Bench, own_
     bench.wait_for_end(workflow)
     check_whole(bench, workflow)
     assert not _failures(bench, workflow)
+
+
+def _check_from_zero_to_zero(bench: Bench, autoscaler: Autoscaler, policy: str | None, how: str) -> None:
+    """Run a sweep to its end, check that it is whole and that all its nodes went, and show what it took."""
+    before = len(autoscaler.fleet.machines)
+    workflow = bench.submit(elastic_descent_sweep, policy=policy)
+    bench.wait_for_end(workflow, ENDS_WITHIN_S)
+    check_whole(bench, workflow)
+    bench.wait(autoscaler.is_empty, "no node is left", EMPTY_WITHIN_S)
+    machines = autoscaler.fleet.machines[before:]
+    assert len({machine.node for machine in machines}) > 1
+    assert not _failures(bench, workflow)
+    begun = epoch(at(bench.workflow(workflow), "status", "startedAt")) or 0.0
+    autoscaler.cluster.tell(
+        f"{how}: {_finished(bench, workflow) - begun:.0f} s, {autoscaler.fleet.node_seconds(before):.0f} node seconds "
+        f"on {len(machines)} machines, {moves(bench, workflow)} moves"
+    )
 
 
 def _training(
@@ -151,13 +178,3 @@ def _has_gone_on(bench: Bench, workflow: Workflow, trial: str, left: str) -> boo
 
 def _finished(bench: Bench, workflow: Workflow) -> float:
     return epoch(at(bench.workflow(workflow), "status", "finishedAt")) or 0.0
-
-
-def _tell(bench: Bench, autoscaler: Autoscaler, workflow: Workflow, before: int, how: str) -> None:
-    """Show what the sweep took."""
-    begun = epoch(at(bench.workflow(workflow), "status", "startedAt")) or 0.0
-    machines = autoscaler.fleet.machines[before:]
-    autoscaler.cluster.tell(
-        f"{how}: {_finished(bench, workflow) - begun:.0f} s, {autoscaler.fleet.node_seconds(before):.0f} node seconds "
-        f"on {len(machines)} machines, {moves(bench, workflow)} moves"
-    )
