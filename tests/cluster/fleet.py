@@ -113,9 +113,10 @@ class Fleet:
             if machine is None:
                 return False
             machine.ended_at = time.time()
-        self._boots[machine.id].join()
-        self.cluster.lose_node(machine.node)
-        return True
+            # No other machine is started meanwhile: it could get the same node.
+            self._boots[machine.id].join()
+            self.cluster.lose_node(machine.node)
+            return True
 
 
 def kind_of(node: NodeSpec) -> str:
