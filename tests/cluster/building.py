@@ -67,6 +67,8 @@ DNS_PROGRAM: Final = Program("coredns", "coredns", ".", ("-ldflags=-s -w",))
 KWOK_PROGRAM: Final = Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", ("-ldflags=-s -w",))
 KUEUE_PROGRAM: Final = Program("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", ("-ldflags=-s -w",))
 """Built by the tests that need it: it takes minutes, and most have no use for it."""
+KARPENTER_PROGRAM: Final = Program("karpenter", "karpenter", ".", ("-ldflags=-s -w",))
+"""Few tests need it: they build it, and a cluster comes up without it."""
 PROGRAMS: Final = (KUBERNETES_PROGRAM, *ARGO_PROGRAMS, PAUSE_PROGRAM, DNS_PROGRAM, KWOK_PROGRAM)
 
 
@@ -112,11 +114,11 @@ def build_all(tell: Callable[[str], None]) -> None:
         ClusterError: Go is missing, or a build failed.
     """
     for program in PROGRAMS:
-        build(program, tell)
+        build_program(program, tell)
 
 
-def build(program: Program, tell: Callable[[str], None]) -> None:
-    """Build a program if it is missing or was built from something else.
+def build_program(program: Program, tell: Callable[[str], None]) -> None:
+    """Build one where it is missing or was built from something else.
 
     Raises:
         ClusterError: Go is missing, or the build failed.

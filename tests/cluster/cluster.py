@@ -26,6 +26,7 @@ from tests.cluster.certificates import Authority
 from tests.cluster.commands import ClusterError
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.kubelet import PLAIN, Registration
 from tests.cluster.layout import CONTROL_ADDRESS, Layout, NodeSpec, cache_folder, default_layout
 from tests.cluster.machine import Machine
 from tests.cluster.processes import wait_until
@@ -154,17 +155,17 @@ class Cluster:
         for node in self.nodes:
             kubelet.issue_certificates(authority, node)
 
-    def _start_node(self, node: NodeSpec, store: Path) -> None:
+    def _start_node(self, node: NodeSpec, store: Path, registration: Registration = PLAIN) -> None:
         image_store.share(store, self.machine(node.name))
         node_cgroups.make(node)
-        self._boot_node(node)
+        self._boot_node(node, registration)
 
-    def _boot_node(self, node: NodeSpec) -> None:
+    def _boot_node(self, node: NodeSpec, registration: Registration = PLAIN) -> None:
         machine = self.machine(node.name)
         machine.boot()
         network.connect(machine, node.address, self.nodes)
         containerd.start(machine, node)
-        kubelet.start(machine, node, self.layout)
+        kubelet.start(machine, node, self.layout, registration)
         kubelet.start_proxy(machine, node, self.layout)
 
     def are_nodes_ready(self) -> bool:
@@ -201,6 +202,12 @@ class Cluster:
         node = self.node(name)
         node_cgroups.make(node)
         self._boot_node(node)
+
+    def renew_node(self, name: str, registration: Registration = PLAIN) -> None:
+        """Start a lost node as a new machine: an empty disk with the cluster's images, and its own registration."""
+        node = self.node(name)
+        shutil.rmtree(self.machine(name).folder, ignore_errors=True)
+        self._start_node(node, image_store.location(), registration)
 
     def kill_kubelet(self, name: str) -> None:
         """End a node's kubelet only; its containers run on."""

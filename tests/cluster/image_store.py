@@ -23,19 +23,24 @@ ORIGINS: Final = "origins.json"
 LAYERS: Final = "io.containerd.snapshotter.v1.overlayfs/snapshots/*"
 
 
+def location() -> Path:
+    """Where the store is."""
+    return cache_folder() / "image-store"
+
+
 def prepare(archives: Sequence[Path], tell: Callable[[str], None]) -> Path:
     """Return a store that holds the images of these archives, importing those that it lacks."""
-    store = cache_folder() / "image-store"
-    missing = [archive for archive in archives if not holds(store, archive)]
+    prepared = location()
+    missing = [archive for archive in archives if not holds(prepared, archive)]
     if missing:
         abandon()
         importer = _importer()
-        if store.exists():
-            _clone(store, importer.folder)
+        if prepared.exists():
+            _clone(prepared, importer.folder)
         _import(missing, importer, tell)
-        shutil.rmtree(store, ignore_errors=True)
-        importer.folder.rename(store)
-    return store
+        shutil.rmtree(prepared, ignore_errors=True)
+        importer.folder.rename(prepared)
+    return prepared
 
 
 def abandon() -> None:

@@ -1,6 +1,8 @@
 """The kubelet and kube-proxy of a node."""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +13,28 @@ from tests.cluster.layout import API_SERVER, DNS_SERVICE_ADDRESS, POD_RANGE, Lay
 from tests.cluster.machine import Machine
 
 THREADS: Final = "2"
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What a kubelet tells of its node when it registers it.
+
+    Attributes:
+        provider_id: by which an autoscaler knows the machine; empty where there is none.
+        taints: as the API has them.
+    """
+
+    provider_id: str = ""
+    taints: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The part of the kubelet's configuration."""
+        told = {"providerID": self.provider_id, "registerWithTaints": [dict(taint) for taint in self.taints]}
+        return {name: value for name, value in told.items() if value}
+
+
+PLAIN: Final = Registration()
 
 
 def issue_certificates(authority: Authority, node: NodeSpec) -> None:
@@ -26,7 +50,7 @@ def _total_memory() -> int:
     return int(line.split()[1]) * 1024
 
 
-def configuration(node: NodeSpec, certificates: Path) -> dict[str, Any]:
+def configuration(node: NodeSpec, certificates: Path, registration: Registration = PLAIN) -> dict[str, Any]:
     """The kubelet's configuration: a node of one core; the pods may have the node's share of it."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -40,6 +64,7 @@ def configuration(node: NodeSpec, certificates: Path) -> dict[str, Any]:
         "imageGCLowThresholdPercent": 99,
         "nodeStatusUpdateFrequency": "2s",
         "nodeLeaseDurationSeconds": 6,
+        **registration.settings,
     }
 
 
@@ -72,10 +97,10 @@ def _resources(node: NodeSpec) -> dict[str, Any]:
     }
 
 
-def start(machine: Machine, node: NodeSpec, layout: Layout) -> None:
+def start(machine: Machine, node: NodeSpec, layout: Layout, registration: Registration = PLAIN) -> None:
     """Start the node's kubelet."""
     path = machine.folder / "kubelet.json"
-    path.write_text(json.dumps(configuration(node, layout.certificates), indent=2))
+    path.write_text(json.dumps(configuration(node, layout.certificates, registration), indent=2))
     flags = [
         f"--config={path}",
         f"--kubeconfig={layout.certificates / node.name}.kubeconfig",

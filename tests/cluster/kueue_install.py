@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from tests.cluster.building import HERE, KUEUE_PROGRAM, binary, build
+from tests.cluster.building import HERE, KUEUE_PROGRAM, binary, build_program
 from tests.cluster.certificates import Authority
 from tests.cluster.cluster import CONTROL, Cluster
 from tests.cluster.kubectl import JsonObject
@@ -87,7 +87,7 @@ def kueue_running(cluster: Cluster) -> Iterator[None]:
 
     While it runs, it decides about each new pod of the cluster, and while it is away, none can be made.
     """
-    build(KUEUE_PROGRAM, cluster.tell)
+    build_program(KUEUE_PROGRAM, cluster.tell)
     machine = cluster.machine(CONTROL)
     certificates = cluster.layout.certificates / "kueue"
     authority = Authority(certificates)

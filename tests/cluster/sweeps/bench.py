@@ -72,14 +72,14 @@ class Bench:
         """What the trials see as their state root."""
         return self.folder / "state"
 
-    def controller(self, policy: str = "default", *, elect: bool = False) -> ControllerProcess:
-        """Return a controller of this namespace, not started yet; it ends with the test."""
+    def controller(self, policy: str = "default", *settings: str, elect: bool = False) -> ControllerProcess:
+        """Return a controller of this namespace, not started yet, with more ``settings``; it ends with the test."""
         name = f"controller-{len(self._controllers)}"
         access = controller_kubeconfig(self.kubectl, self.folder / f"{name}.kubeconfig")
         arguments = ["--namespace", self.namespace, "--lease-namespace", self.namespace, "--kubeconfig", str(access)]
         arguments += ["--mlflow-tracking-uri", self.tracking.uri, "--policy", policy, "--interval", "1"]
         arguments += ["--leader-elect" if elect else "--no-leader-elect"]
-        made = ControllerProcess(tuple(arguments), self.folder / f"{name}.log", free_ports(2)[0])
+        made = ControllerProcess((*arguments, *settings), self.folder / f"{name}.log", free_ports(2)[0])
         self._controllers.append(made)
         return made
 
