@@ -3,6 +3,7 @@
 A workflow manifest that uses these names is a sweep, whether Hera wrote it or a person did.
 """
 
+from enum import StrEnum
 from typing import Final
 
 DOMAIN: Final = "hera-specon.io/"
@@ -43,6 +44,8 @@ where it is the author's."""
 ANNOTATION_OWN_FOLDER: Final = "hera-specon.io/own-folder"
 """On a trial's pod: that the trial has a working folder of its own on one machine, and what is copied into that however
 large it is, as a JSON list of paths; absent where all trials share one."""
+ANNOTATION_KEEP: Final = "hera-specon.io/keep"
+"""On a trial's pod: which checkpoints of its sweep stay once that is over, a ``Keep``; all where absent."""
 ANNOTATION_RUN: Final = "hera-specon.io/mlflow-run"
 """On a trial's pod: id of its run in MLflow, which the controller made before the pod runs; absent where none did."""
 
@@ -78,6 +81,15 @@ GATE_PLACEMENT: Final = "hera-specon.io/placement"
 
 PARAMETER_CONTINUE: Final = "continue-sweep"
 """Workflow parameter: uid of the workflow whose trials go on in this one; empty where they start from nothing."""
+
+
+class Keep(StrEnum):
+    """Which checkpoints stay once a sweep is over: all, the newest of each trial, that of the best trial, or none."""
+
+    ALL = "all"
+    NEWEST = "newest"
+    BEST = "best"
+    NONE = "none"
 
 
 def root_of(sweep: str) -> str:

@@ -20,14 +20,12 @@ from mlflow_hooks.objects import ObjectStore, StaleVersionError, StoreError
 from mlflow_hooks.run_artifacts import RunArtifacts
 from mlflow_hooks.store_address import open_store
 from mlflow_hooks.tracking_server import RestServer
-from tests.mlflow_hooks.more_object_servers import MoreObjects, azurite, versitygw
+from tests.mlflow_hooks.more_object_servers import MORE, MoreObjects
 from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
 
 if TYPE_CHECKING:
     from tests.mlflow_hooks.hook_jobs import Server
 
-MORE = {"versitygw": versitygw, "azurite": azurite}
-"""Servers that ``make test-stores`` installs; elsewhere they are left out."""
 STORES = ["folder", "s3", "s3 that ignores conditions", "artifacts", *MORE]
 WITH_CONDITIONS = ["folder", "s3", *MORE]
 
@@ -67,25 +65,6 @@ def made(kind: str, request: pytest.FixtureRequest) -> ObjectStore:
     for name, value in variables(port).items():
         monkeypatch.setenv(name, value)
     return Bucket(f"{server.address}/{place}")
-
-
-def started(kind: str, folder: Path) -> Iterator[MoreObjects]:
-    server = MORE[kind](folder)
-    if server is None:
-        pytest.skip(f"{kind} is not installed (make test-stores does it)")
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module", name="versitygw")
-def versitygw_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MoreObjects]:
-    yield from started("versitygw", tmp_path_factory.mktemp("versitygw"))
-
-
-@pytest.fixture(scope="module", name="azurite")
-def azurite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MoreObjects]:
-    yield from started("azurite", tmp_path_factory.mktemp("azurite"))
 
 
 def test_an_object_is_read_as_it_was_written(store: ObjectStore) -> None:
