@@ -293,9 +293,9 @@ class Sweep(_SweepTemplates, Container):
         state_root: Folder for checkpoints, on a volume that every node mounts, or of the pod alone with ``state=``.
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
-        keep: Which checkpoints stay once the sweep is over on one machine: ``"all"`` that there are then, the newest two
-            of each trial; ``"newest"`` of each; ``"best"``, the newest of the best trial; or ``"none"``. The newest of a
-            trial that failed or was ended early always stays. In a cluster all stay until ``specon clean``.
+        keep: Which checkpoints stay once the sweep is over on one machine: ``"all"``, which are the newest two of each
+            trial; ``"newest"`` of each; ``"best"``, the newest of the best trial; or ``"none"``. The newest of a trial
+            that failed or was ended early always stays. In a cluster all stay until ``specon clean``.
         experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
         flags: How a hyperparameter stands on the command line where that is not ``--name=value``: ``"--optim.lr={}"``

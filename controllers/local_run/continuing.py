@@ -61,8 +61,8 @@ def check_continued(order: Order) -> str:
     where = ", ".join(stores)
     if not found:
         message = (
-            f"{given}: no trial of that sweep is in {where}. `specon run` and `specon submit` say the id of a sweep when "
-            "they begin it; in the store, the names of its trials begin with it"
+            f"{given}: no trial of that sweep is in {where}. `specon run` and `specon submit` say the id of a sweep "
+            "when they begin it; in the store, the names of its trials begin with it"
         )
         raise SpeconError(message)
     return f"{found} of {len(trials)} trials go on from what {where} has of sweep {uid}"
@@ -83,8 +83,8 @@ def _address(step: PodStep, given: str) -> str:
     sweep, address = step.labels.get(labels.LABEL_SWEEP, ""), step.env.get(contract.ENV_STATE_STORE, "")
     if address in {"", RUN_ARTIFACTS}:
         message = (
-            f"{given}: sweep {sweep!r} names no store that this machine shares with others: give it state='s3://...' or "
-            "another address (with state='mlflow', trials here keep their checkpoints in their folders)"
+            f"{given}: sweep {sweep!r} names no store that this machine shares with others: give it state='s3://...' "
+            "or another address (with state='mlflow', trials here keep their checkpoints in their folders)"
         )
         raise SpeconError(message)
     if labels.ANNOTATION_SEARCH in step.annotations:
@@ -108,7 +108,7 @@ def _is_there(store: ObjectStore, step: PodStep, given: str) -> bool:
         name = different[0]
         message = (
             f"{given}: trial {trial} has {name}={str(there.get(name))[:_MOST_TOLD]} there and {name}={here[name]} here: "
-            "leave name, space, seed, search and trials as they were"
+            "leave space, seed, search and trials as they were"
         )
         raise SpeconError(message)
     return True

@@ -73,7 +73,9 @@ def drop_unkept(folder: Path, ledger: JobLedger, result: RunResult, uid: str) ->
         dropped, why_not = _drop_in(address, [one for one in over if one.store == address], folder)
         removed |= dropped
         if why_not:
-            lines.append(f"keep: checkpoints in {address} stay: {why_not}; remove them with: specon clean --state {address}")
+            lines.append(
+                f"keep: checkpoints in {address} stay: {why_not}; remove them with: specon clean --state {address}"
+            )
     if removed:
         kinds = "', '".join(sorted({one.keep.value for one in over}))
         unfinished = sum(one.job.phase is not Phase.SUCCEEDED for one in over)
@@ -126,5 +128,3 @@ def _owner(state: Path) -> str:
         return (state / OWNER).read_text(encoding="utf-8")
     except OSError:
         return ""  # no attempt with hooks
-
-

@@ -87,7 +87,9 @@ def run_locally(
         folder.reopen(order.identity())
     else:
         notes = [] if settings.fresh else check_nothing_is_dropped(order)
-        if order.continues and (settings.fresh or not unfinished_run(settings.state_dir, order.sweep, order.identity())):
+        if order.continues and (
+            settings.fresh or not unfinished_run(settings.state_dir, order.sweep, order.identity())
+        ):
             notes.append(check_continued(order))
         folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
     identity = order.identity()

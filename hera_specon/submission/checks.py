@@ -267,7 +267,9 @@ def keep_warning(manifest: Manifest) -> str | None:
                 how = f"`specon clean --state {store}` does"
             else:
                 how = "`specon clean --folder PATH` does where their volume is mounted"
-            return f"keep={keep!r} removes no checkpoints in a cluster at the end of sweep {sweep_of(template)!r}: {how}"
+            return (
+                f"keep={keep!r} removes no checkpoints in a cluster at the end of sweep {sweep_of(template)!r}: {how}"
+            )
     return None
 
 

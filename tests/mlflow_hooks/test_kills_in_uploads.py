@@ -1,6 +1,6 @@
 """A trial that is killed again and again while it saves and uploads, each time on another machine.
 
-``STORE_KILLS=100`` kills it so often in each store. What is drawn is printed as a seed, which ``STORE_SEED`` takes back.
+``STORE_KILLS=100`` kills it so often in each store. It prints its seed, which ``STORE_SEED`` takes back.
 """
 
 import os
