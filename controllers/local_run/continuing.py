@@ -5,13 +5,14 @@ Its trials have the ids that they had there, so they find their checkpoints in t
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.local_run.order import Order
 from controllers.local_run.trial_runs import params_of
-from controllers.worlds.local.workflow import PodStep
+from controllers.worlds.local.workflow import PlannedTrial, PodStep
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.head import Head
@@ -68,9 +69,9 @@ def check_continued(order: Order) -> str:
     return f"{found} of {len(trials)} trials go on from what {where} has of sweep {uid}"
 
 
-def way_on(order: Order, uid: str) -> list[str]:
+def way_on(planned: Sequence[PlannedTrial], uid: str) -> list[str]:
     """Return how the sweep could go on elsewhere, for a sweep with the id ``uid`` whose trials are kept in a store."""
-    stores = {planned.step.env.get(contract.ENV_STATE_STORE, "") for planned in order.program(uid).trials()}
+    stores = {trial.step.env.get(contract.ENV_STATE_STORE, "") for trial in planned}
     stores -= {"", RUN_ARTIFACTS}
     if not stores:
         return []
@@ -107,8 +108,8 @@ def _is_there(store: ObjectStore, step: PodStep, given: str) -> bool:
     if different:
         name = different[0]
         message = (
-            f"{given}: trial {trial} has {name}={str(there.get(name))[:_MOST_TOLD]} there and {name}={here[name]} here: "
-            "leave space, seed, search and trials as they were"
+            f"{given}: trial {trial} has {name}={str(there.get(name))[:_MOST_TOLD]} there and {name}={here[name]} "
+            "here: leave space, seed, search and trials as they were"
         )
         raise SpeconError(message)
     return True

@@ -102,7 +102,7 @@ def run_locally(
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
         if len(order.policies) == 1:
-            for line in way_on(order, order.continues or folder.uid(0)):
+            for line in way_on(planned, order.continues or folder.uid(0)):
                 screen.say(line)
         if folder.resumed and not (settings.adds_policies or settings.extends):
             screen.say(f"run {folder.name} was cut short: going on with it (--fresh begins another)")
