@@ -48,7 +48,7 @@ def test_a_word_that_says_nothing_of_checkpoints_is_refused() -> None:
     document = manifest(keep="best", state="s3://b/p")
     check_for_cluster(document)
     trial_of(document)["metadata"]["annotations"][labels.ANNOTATION_KEEP] = "bset"
-    with pytest.raises(SubmissionError, match="has .bset. as annotation"):
+    with pytest.raises(SubmissionError, match="has 'bset' as annotation"):
         check_for_cluster(document)
 
 
