@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Protocol, TypeGuard
 
-from controllers.core.labels import INPUT_DELAY, INPUT_PARAMS, INPUT_TRIAL, SUFFIX_ARRIVAL
+from controllers.core.labels import INPUT_DELAY, INPUT_PARAMS, INPUT_TRIAL, SUFFIX_ARRIVAL, Keep
 from controllers.core.model import Direction
 from controllers.core.policy import Policy
 from controllers.policies.registry import parse_policy, policy_spec
@@ -249,6 +249,19 @@ def own_paths(given: object) -> tuple[str, ...] | None:
         problem = f"own_folder= names {error}"
         raise SweepError(problem) from error
     return tuple(given)
+
+
+def kept_checkpoints(given: object) -> Keep:
+    """Return what ``keep=`` names.
+
+    Raises:
+        SweepError: it names nothing of that kind.
+    """
+    try:
+        return Keep(str(given))
+    except ValueError as error:
+        problem = f"keep= is one of {', '.join(repr(keep.value) for keep in Keep)}, not {given!r}"
+        raise SweepError(problem) from error
 
 
 def policy_text(policy: PolicyChoice) -> str:

@@ -34,6 +34,7 @@ from hera_specon.settings import (
     check_sweep_name,
     input_name,
     is_whole,
+    kept_checkpoints,
     own_paths,
     policy_text,
     workers_range,
@@ -72,6 +73,7 @@ class _SweepTemplates(SweepTemplateBase):
     state_root: str = "/mnt/specon"
     state_claim: str | None = None
     state_volume: HeraVolume | None = None
+    keep: str = "all"
     experiment: str | None = None
     mlflow_tracking_uri: str = "http://mlflow:5000"
     flags: Mapping[str, FlagForm] | None = None
@@ -164,6 +166,7 @@ class _SweepTemplates(SweepTemplateBase):
             mlflow_tracking_uri=self.mlflow_tracking_uri,
             own_folder=own_paths(self.own_folder),
             queue=self._queue(),
+            keep=kept_checkpoints(self.keep),
             own_security=self._workflow is not None and self._workflow.security_context is not None,
         )
 
@@ -299,6 +302,9 @@ class Sweep(_SweepTemplates, Container):
         state_root: Folder for checkpoints, on a volume that every node mounts, or of the pod alone with ``state=``.
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
+        keep: Which checkpoints stay once the sweep is over on one machine: ``"all"``, which are the newest two of each
+            trial; ``"newest"`` of each; ``"best"``, the newest of the best trial; or ``"none"``. The newest of a trial
+            that failed or was ended early always stays. In a cluster all stay until ``specon clean``.
         experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
         flags: How a hyperparameter stands on the command line where that is not ``--name=value``: ``"--optim.lr={}"``

@@ -91,6 +91,7 @@ class TrialSettings:
     search: str | None = None
     own_folder: Ordered[str] | None = None
     queue: str | None = None
+    keep: labels.Keep = labels.Keep.ALL
 
     @property
     def hyperparameters(self) -> tuple[str, ...]:
@@ -265,6 +266,8 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
         notes[labels.ANNOTATION_SEARCH] = settings.search
     if settings.own_folder is not None:
         notes[labels.ANNOTATION_OWN_FOLDER] = json.dumps(settings.own_folder)
+    if settings.keep is not labels.Keep.ALL:
+        notes[labels.ANNOTATION_KEEP] = settings.keep.value
     if not names_cpu:
         notes[labels.ANNOTATION_DEFAULT_CPU] = "true"
     notes |= settings.goals.annotations(placeholder)

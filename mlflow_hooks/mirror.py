@@ -270,6 +270,33 @@ class Mirror:
                 self._store.remove(key for key in there if key not in named)
 
 
+def drop_checkpoints(store: ObjectStore, trial: str, owner: str, keep: int) -> bool:
+    """Remove the checkpoints of a trial that is over from a store, all but the newest ``keep``.
+
+    Nothing is removed where another attempt than ``owner`` has the trial by now: it goes on elsewhere.
+
+    Returns:
+        Whether any was removed.
+
+    Raises:
+        StoreError: the store is away; call again.
+    """
+    found = store.read(f"{trial}/{_HEAD}")
+    if found is None:
+        return False
+    head = Head.decode(found[0])
+    kept = replace(head, checkpoints=head.checkpoints[:keep], serial=head.serial + 1)
+    if head.attempt != owner or kept.checkpoints == head.checkpoints:
+        return False
+    try:
+        store.write(f"{trial}/{_HEAD}", kept.encode(), found[1])
+    except StaleVersionError:
+        return False
+    # No head names them any more. What a killed process leaves of them, the next attempt of the trial removes.
+    store.remove(f"{trial}/{key}" for key in _keys(head) - _keys(kept))
+    return True
+
+
 class BrokenObjectError(StoreError):
     """An object that does not hold what was written."""
 

@@ -3,6 +3,7 @@
 A workflow manifest that uses these names is a sweep, whether Hera wrote it or a person did.
 """
 
+from enum import StrEnum
 from typing import Final
 
 DOMAIN: Final = "hera-specon.io/"
@@ -50,6 +51,8 @@ ANNOTATION_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 """On a trial's pod: ``true`` where Karpenter may not remove its node to save money, or to renew it."""
 ANNOTATION_STAYS: Final = "hera-specon.io/stays"
 """On a trial's pod: that the controller wrote ``ANNOTATION_DO_NOT_DISRUPT``, ``true``; absent where its author did."""
+ANNOTATION_KEEP: Final = "hera-specon.io/keep"
+"""On a trial's pod: which checkpoints of its sweep stay once that is over, a ``Keep``; all where absent."""
 ANNOTATION_RUN: Final = "hera-specon.io/mlflow-run"
 """On a trial's pod: id of its run in MLflow, which the controller made before the pod runs; absent where none did."""
 
@@ -85,6 +88,15 @@ GATE_PLACEMENT: Final = "hera-specon.io/placement"
 
 PARAMETER_CONTINUE: Final = "continue-sweep"
 """Workflow parameter: uid of the workflow whose trials go on in this one; empty where they start from nothing."""
+
+
+class Keep(StrEnum):
+    """Which checkpoints stay once a sweep is over: all, the newest of each trial, that of the best trial, or none."""
+
+    ALL = "all"
+    NEWEST = "newest"
+    BEST = "best"
+    NONE = "none"
 
 
 def root_of(sweep: str) -> str:

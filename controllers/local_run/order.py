@@ -83,6 +83,14 @@ class Order:
         name = metadata.get("name") or str(metadata.get("generateName") or self.source.stem).rstrip("-")
         return file_name(name).replace(".", "-")
 
+    @property
+    def continues(self) -> str:
+        """Id of the sweep that this one goes on with, which was begun elsewhere; empty for none."""
+        declared = ((self.workflow.get("spec") or {}).get("arguments") or {}).get("parameters") or []
+        written = {parameter.get("name"): parameter.get("value") for parameter in declared}
+        name = labels.PARAMETER_CONTINUE
+        return str(self.settings.parameters.get(name, written.get(name)) or "")
+
     def program(self, uid: str) -> Program:
         """Return the workflow as a program whose trials bear ``uid``."""
         try:

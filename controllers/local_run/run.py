@@ -12,9 +12,16 @@ from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.local_run.changes import trial_that_differs
 from controllers.local_run.checks import left_aside, pythons_told, stand_ins
+from controllers.local_run.continuing import check_continued, check_one_policy, way_on
 from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped
 from controllers.local_run.order import LocalSettings, Order
-from controllers.local_run.run_folder import RunFolder, find_or_make_run, find_run_of_sweep, find_smaller_run
+from controllers.local_run.run_folder import (
+    RunFolder,
+    find_or_make_run,
+    find_run_of_sweep,
+    find_smaller_run,
+    unfinished_run,
+)
 from controllers.local_run.services import TRACKING_URI, RunServices, Screen, start_services
 from controllers.local_run.turns import Turns, run_each, run_revived
 from controllers.policies.registry import parse_policy, policy_spec
@@ -67,6 +74,7 @@ def run_locally(
     """
     order, notes = Order(workflow, source, policies, settings), list[str]()
     planned = order.checked()
+    check_one_policy(order)
     _check_tracking_uri()
     if settings.as_begun:
         folder, order = begun_run(order)
@@ -79,6 +87,10 @@ def run_locally(
         folder.reopen(order.identity())
     else:
         notes = [] if settings.fresh else check_nothing_is_dropped(order)
+        if order.continues and (
+            settings.fresh or not unfinished_run(settings.state_dir, order.sweep, order.identity())
+        ):
+            notes.append(check_continued(order))
         folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
     identity = order.identity()
     with ExitStack() as stack:
@@ -89,6 +101,9 @@ def run_locally(
         for line in (*notes, *left_aside(order.workflow), *pythons_told(planned), *stand_ins(planned, folder.path)):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
+        if len(order.policies) == 1:
+            for line in way_on(planned, order.continues or folder.uid(0)):
+                screen.say(line)
         if folder.resumed and not (settings.adds_policies or settings.extends):
             screen.say(f"run {folder.name} was cut short: going on with it (--fresh begins another)")
         turns = run_each(order, folder, services)

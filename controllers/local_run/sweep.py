@@ -61,7 +61,8 @@ class Plan:
     """All that one run under one policy needs to know.
 
     ``uid`` stands for the workflow's uid: different for each policy and run, wherever they share an
-    MLflow; ``sweeps`` gives the MLflow experiment of each sweep id.
+    MLflow; ``sweeps`` gives the MLflow experiment of each sweep id. ``continued`` tells that it was begun elsewhere,
+    with that uid.
     """
 
     program: Program
@@ -72,6 +73,7 @@ class Plan:
     folder: Path
     sweeps: Mapping[str, str]
     tracking_uri: str
+    continued: bool = False
 
 
 class LocalSweep:
@@ -328,7 +330,13 @@ class LocalSweep:
             gives_gpus=any(self._plan.machine.gpus.values()),
             # Where the sweep was started in the very folder that keeps runs, what it keeps beside them is copied too.
             leave_out=self._state_dir / "runs" if Path.cwd().is_relative_to(self._state_dir) else self._state_dir,
-            tracking=TrialRuns(self._known, self._plan.folder.resolve() / "state", self._plan.sweeps, given),
+            tracking=TrialRuns(
+                self._known,
+                self._plan.folder.resolve() / "state",
+                self._plan.sweeps,
+                given,
+                begun_elsewhere=self._plan.continued,
+            ),
         )
 
     def _known(self, within_s: float) -> KnownRuns | None:

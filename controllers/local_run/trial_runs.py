@@ -16,7 +16,7 @@ from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 from mlflow_hooks.journal import POINTS, SENT
-from mlflow_hooks.state_folder import forget_ending, forget_identity, forget_run
+from mlflow_hooks.state_folder import forget_ending, forget_identity, forget_run, note_run_asked_for
 
 WAIT_S: Final = 30.0
 """Seconds for which an attempt waits for an MLflow that it must ask something of."""
@@ -51,6 +51,7 @@ class TrialRuns:
         state_root: where trials keep what they must not lose.
         names: of the experiments of the sweeps, by the ids of the sweeps.
         given: what ``MLFLOW_RUN_CONTEXT`` is in the user's environment.
+        begun_elsewhere: whether MLflow may have runs that this machine knows nothing of.
     """
 
     def __init__(
@@ -59,11 +60,14 @@ class TrialRuns:
         state_root: Path,
         names: Mapping[str, str],
         given: str = "",
+        *,
+        begun_elsewhere: bool = False,
     ) -> None:
         self._known = known
         self._root = state_root
         self._names = names
         self._given = given
+        self._begun_elsewhere = begun_elsewhere
 
     def environment(self, step: PodStep, attempt: str, *, left: bool) -> Mapping[str, str]:
         """Return the variables of an attempt that is about to start; none for a step that is no trial.
@@ -78,7 +82,8 @@ class TrialRuns:
         if not trial or sweep not in self._names:
             return {}
         folder = self._root / trial
-        by_script = folder.exists() and not is_hooked(folder)
+        # What goes on from a store has hooks, though the first attempt here may have ended before they took the folder.
+        by_script = folder.exists() and not is_hooked(folder) and not self._begun_elsewhere
         known = self._known(WAIT_S if by_script else 0.0)
         given = (self._given, env.get(contract.ENV_RUN_CONTEXT, ""))
         parent = known.parent(sweep) if known else None
@@ -91,6 +96,8 @@ class TrialRuns:
         if by_script:
             told |= _going_on(known, step) if left else _beginning_again(known, step, folder)
         folder.mkdir(parents=True, exist_ok=True)
+        if self._begun_elsewhere:
+            note_run_asked_for(folder)
         return told
 
     def hid_a_failure(self, step: PodStep, attempt: str) -> bool:

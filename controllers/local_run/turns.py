@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from controllers.core.actions import Place
@@ -9,6 +10,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.local_run.checks import check_gpus
+from controllers.local_run.kept_checkpoints import drop_unkept
 from controllers.local_run.order import Order
 from controllers.local_run.reviving import REVIVED_FILE, revive, take_on_changes
 from controllers.local_run.run_folder import RunFolder, is_delivered, read_result
@@ -42,6 +44,7 @@ def run_each(order: Order, folder: RunFolder, services: RunServices) -> Turns:
                 take_on_changes(plan.folder, plan.program)
             done, lacking = _run_one(plan, services, done)
         services.screen.end(done)
+        _tidy(kept, _uid(order, folder, position), done, services)
         results.append(done)
         if lacking:
             return Turns(tuple(results), lacking)
@@ -64,13 +67,14 @@ def run_revived(
             message = f"run {folder.name} has not finished under {ran_under.name}; go on with: specon run"
             raise SpeconError(message)
         lacking = ""
-        if revive(kept, folder.uid(position), chosen):
+        if revive(kept, _uid(order, folder, position), chosen):
             plan = _plan(order, folder, position, policy, services.tracking_uri)
             services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
             done, lacking = _run_one(plan, services, read_result(kept))
             if not lacking:
                 (kept / REVIVED_FILE).unlink()
             services.screen.end(done)
+            _tidy(kept, _uid(order, folder, position), done, services)
         if done is not None:
             results.append(done)
         if lacking:
@@ -82,7 +86,7 @@ def _plan(
     order: Order, folder: RunFolder, position: int, policy: Policy[Any], uri: str, before: Sequence[RunResult] = ()
 ) -> Plan:
     """Return the plan of the ``position``-th run; ``before`` is the first of them, whose placement is everyone's."""
-    uid = folder.uid(position)
+    uid = _uid(order, folder, position)
     program = order.program(uid)
     trials = program.trials()
     pinned = {trial.id: trial.first_nodes or (trial.first_node,) for result in before for trial in result.trials}
@@ -101,7 +105,19 @@ def _plan(
         folder=folder.of_policy(position, file_name(order.policies[position].name)),
         sweeps=experiments_of((trial.step for trial in trials), order.sweep),
         tracking_uri=uri,
+        continued=bool(order.continues),
     )
+
+
+def _uid(order: Order, folder: RunFolder, position: int) -> str:
+    """Return what the ids of the trials begin with under the ``position``-th policy."""
+    return order.continues or folder.uid(position)
+
+
+def _tidy(kept: Path, uid: str, done: RunResult, services: RunServices) -> None:
+    """Leave the checkpoints of a sweep that has ended as its author wants them, whatever MLflow still lacks."""
+    for line in drop_unkept(kept, load_ledger(kept / "ledger.json"), done, uid):
+        services.screen.say(line)
 
 
 def _run_one(plan: Plan, services: RunServices, before: RunResult | None) -> tuple[RunResult, str]:

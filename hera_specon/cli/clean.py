@@ -1,9 +1,11 @@
 """``specon clean``: remove checkpoints that sweeps left behind."""
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 from rich.table import Table
 
 from hera_specon.cli.options import json_file_option, state_dir_option
@@ -12,7 +14,6 @@ from hera_specon.formatting import one_line, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from hera_specon.records.checkpoints_left import Leftover
 
@@ -48,25 +49,37 @@ class Age(click.ParamType[float]):
     "--older-than", type=Age(), default="0s", help="Only what nobody has written to for so long: 12h, 30d, 4w."
 )
 @click.option("--state", metavar="ADDRESS", help="Clean a store of objects instead, such as s3://bucket/prefix.")
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Clean a volume of a cluster's trials instead, where it is mounted here.",
+)
 @click.option("--yes", is_flag=True, help="Remove them. Without this, nothing is removed.")
 @json_file_option
 @state_dir_option("Folder that `specon run` keeps its runs in.")
-def clean(**options: Any) -> None:  # noqa: ANN401 - click's own
+@click.pass_context
+def clean(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - click's own
     """Show what checkpoints of sweeps that are over take, and remove them with --yes.
 
     RUNS are names or folders of runs on this machine (default: all). Runs that are not over keep
     theirs. MLflow's runs and artifacts, results and reports always stay. A trial whose checkpoint is
     gone cannot go on with `specon resume` or `run --extend`: it would begin again.
 
-    With --state, sweeps whose trials have all ended go as a whole.
+    With --state, sweeps whose trials have all ended go as a whole. With --folder, all their checkpoints
+    go, or all but the newest of each trial with --keep newest.
 
     \b
     Examples:
       specon clean
       specon clean --keep newest --older-than 30d --yes
       specon clean --state s3://bucket/prefix --older-than 4w
+      specon clean --folder /mnt/specon --keep newest
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    leftovers, remove = _in_store(options) if options["state"] else _here(options)
+    _check(options, keep_given=ctx.get_parameter_source("keep") is not ParameterSource.DEFAULT)
+    if options["state"]:
+        leftovers, remove = _in_store(options)
+    else:
+        leftovers, remove = _on_volume(options) if options["folder"] else _here(options)
     console = open_console(options["json_out"])
     if options["json_out"] is not None:
         write_json(
@@ -85,8 +98,38 @@ def clean(**options: Any) -> None:  # noqa: ANN401 - click's own
     console.print(f"{total} are free.")
 
 
+def _check(options: dict[str, Any], *, keep_given: bool) -> None:
+    """Refuse what makes no sense together.
+
+    Raises:
+        click.UsageError: says what to leave out.
+    """
+    elsewhere = [name for name in ("state", "folder") if options[name]]
+    message = ""
+    if len(elsewhere) > 1:
+        message = "--state and --folder are two places: clean one after the other."
+    elif elsewhere and options["runs"]:
+        message = f"--{elsewhere[0]} cleans a place as a whole; leave out {options['runs'][0]!r}, or --{elsewhere[0]}."
+    elif options["state"] and keep_given:
+        message = "--state removes sweeps as a whole; leave --keep out."
+    elif options["folder"] and keep_given and options["keep"] == "best":
+        message = "Which trial is the best, a volume does not tell: --keep newest or none."
+    if message:
+        raise click.UsageError(message)
+
+
+def _on_volume(options: dict[str, Any]) -> "tuple[Sequence[Leftover], Callable[[Leftover], object]]":
+    from controllers.core.labels import Keep  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.records.checkpoints_left import left_on, remove_here  # noqa: PLC0415
+
+    # None by default, as in a store: the best is not known.
+    keep = Keep.NEWEST if options["keep"] == "newest" else Keep.NONE
+    return list(left_on(options["folder"], keep, options["older_than"])), remove_here
+
+
 def _here(options: dict[str, Any]) -> "tuple[Sequence[Leftover], Callable[[Leftover], object]]":
-    from hera_specon.records.checkpoints_left import Keep, left_here, remove_here  # noqa: PLC0415 - as in other commands
+    from controllers.core.labels import Keep  # noqa: PLC0415 - as in other commands
+    from hera_specon.records.checkpoints_left import left_here, remove_here  # noqa: PLC0415
     from hera_specon.records.run_folder import RUN_FILE, find_run  # noqa: PLC0415
 
     state_dir: Path = options["state_dir"]
@@ -100,10 +143,6 @@ def _in_store(options: dict[str, Any]) -> "tuple[Sequence[Leftover], Callable[[L
     from mlflow_hooks.errors import BadEnvironmentError  # noqa: PLC0415
     from mlflow_hooks.objects import StoreError  # noqa: PLC0415
     from mlflow_hooks.store_address import open_store  # noqa: PLC0415
-
-    if options["runs"]:
-        message = f"--state cleans a store as a whole; leave out {options['runs'][0]!r}, or --state."
-        raise click.UsageError(message)
 
     def told(do: "Callable[[], Sequence[Leftover] | None]") -> "Sequence[Leftover]":
         try:

@@ -227,12 +227,18 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
         asked_devices,
         asked_gangs,
         host_path_warning,
+        keep_warning,
         search_warning,
         state_claims,
     )
     from hera_specon.submission.working_folders import folder_warnings  # noqa: PLC0415
 
-    warnings = [host_path_warning(manifest), search_warning(manifest), *submission_warnings(manifest)]
+    warnings = [
+        host_path_warning(manifest),
+        keep_warning(manifest),
+        search_warning(manifest),
+        *submission_warnings(manifest),
+    ]
     policies = policies_in(named_policies(manifest))
     warnings += folder_warnings(manifest)
     warnings += risks(policies) + deaf_searches(manifest, policies) + advice(manifest, Path.cwd())

@@ -6,26 +6,19 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
+from controllers.core.labels import Keep
+from controllers.local_run.kept_checkpoints import checkpoints_in
 from controllers.local_run.run_folder import RunFolder, read_result
 from hera_specon.formatting import natural
 from hera_specon.records.run_folder import parts_of
 from mlflow_hooks.head import Head
 from mlflow_hooks.objects import ObjectInfo, ObjectStore, StoreError
+from mlflow_hooks.state_folder import ENDED, read_ending, read_identity
 
 _HEAD = "head.json"
 _OURS = re.compile(r"head\.json(/|$)|step-\d{8,}/|journal/\d{6,}-|gang/")
-_ENDED = "ended.json"
-
-
-class Keep(StrEnum):
-    """Which checkpoints stay."""
-
-    BEST = "best"
-    NEWEST = "newest"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +61,25 @@ def remove_here(leftover: Leftover) -> None:
         shutil.rmtree(place)
 
 
+def left_on(volume: Path, keep: Keep, older_s: float) -> Iterator[Leftover]:
+    """Yield what may go of each sweep whose trials have all ended, on a volume on which a cluster's trials keep theirs.
+
+    Which trial is the best, a volume does not tell: with ``Keep.BEST`` the newest of each stays.
+    """
+    trials = sorted(path.parent for path in volume.glob("*/checkpoints") if read_identity(path.parent) is not None)
+    sweeps: dict[str, list[Path]] = defaultdict(list)
+    for trial in trials:
+        sweeps[trial.name.rpartition(".")[0] or trial.name].append(trial)
+    for sweep, members in sorted(sweeps.items()):
+        if not all(read_ending(trial) for trial in members):
+            continue
+        there = [checkpoints_in(trial) for trial in members]
+        going = [path for paths in there for path in (paths if keep is Keep.NONE else paths[:-1])]
+        age_s = time.time() - max((path.stat().st_mtime for paths in there for path in paths), default=time.time())
+        if going and age_s >= older_s:
+            yield Leftover(sweep, "", len(members), tuple(map(str, going)), sum(map(_size, going)), age_s)
+
+
 def left_in(store: ObjectStore, older_s: float) -> Iterator[Leftover]:
     """Yield each sweep whose trials have all ended, and whose newest object in ``store`` is older than that.
 
@@ -98,13 +110,13 @@ def _ended(store: ObjectStore, trial: str) -> bool:
     if head is None:
         return True  # what a broken-off removal left
     try:
-        return _ENDED in Head.decode(head[0]).notes
+        return ENDED in Head.decode(head[0]).notes
     except StoreError:
         return False
 
 
 def _checkpoints(part: Path) -> list[Path]:
-    return sorted(path for path in (part / "state").glob("*/checkpoints/step-*") if path.is_dir())
+    return [path for trial in sorted((part / "state").glob("*")) for path in checkpoints_in(trial)]
 
 
 def _staying(part: Path, keep: Keep) -> frozenset[Path]:

@@ -26,6 +26,7 @@ from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_t
 from hera_specon.settings import MOST_WORKERS
 from hera_specon.submission.working_folders import folder_problems
 from mlflow_hooks import contract
+from mlflow_hooks.run_artifacts import ADDRESS as RUN_ARTIFACTS
 from mlflow_hooks.store_address import why_no_store
 
 TRACKING_URI: Final = "MLFLOW_TRACKING_URI"
@@ -156,6 +157,8 @@ def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]
             check_cost(read_search(str(search)), trials, IN_A_CLUSTER)
         except SearchError as error:
             yield f"has a search that no controller takes: {error}"
+    if (keep := notes.get(labels.ANNOTATION_KEEP)) not in {None, *labels.Keep}:
+        yield f"has {keep!r} as annotation {labels.ANNOTATION_KEEP}, which is {' or '.join(labels.Keep)}"
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:
@@ -250,6 +253,24 @@ def search_warning(manifest: Manifest) -> str | None:
         f"the trials of {', '.join(searched)} wait for a controller: it gives each its hyperparameters when it starts. "
         "Without one, `specon release` starts them with hyperparameters drawn by chance"
     )
+
+
+def keep_warning(manifest: Manifest) -> str | None:
+    """Return what to know if a sweep wants checkpoints removed at its end: no controller can reach them."""
+    for template in trial_templates(manifest):
+        keep = (template["metadata"].get("annotations") or {}).get(labels.ANNOTATION_KEEP)
+        if keep not in {None, labels.Keep.ALL}:
+            store = variable(template, contract.ENV_STATE_STORE)
+            if store == RUN_ARTIFACTS:
+                how = "deleting their runs in MLflow does"
+            elif store:
+                how = f"`specon clean --state {store}` does"
+            else:
+                how = "`specon clean --folder PATH` does where their volume is mounted"
+            return (
+                f"keep={keep!r} removes no checkpoints in a cluster at the end of sweep {sweep_of(template)!r}: {how}"
+            )
+    return None
 
 
 def host_path_warning(manifest: Manifest) -> str | None:

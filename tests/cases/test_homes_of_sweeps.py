@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from mlflow.tracking import MlflowClient
 
-from controllers.tracking.homes import home_of
-from controllers.tracking.sweep_runs import Steering, open_sweep
+from controllers.tracking.homes import NAMESPACE_TAG, home_of
+from controllers.tracking.sweep_runs import ForeignSweepError, Steering, open_sweep
 from tests.controllers.cluster.clusters_in_memory import gated
 from tests.controllers.cluster.conftest import Stage, stage  # noqa: F401 - a fixture
 from tests.controllers.worlds.argo.conftest import fake  # noqa: F401 - a fixture
@@ -134,3 +134,15 @@ def test_of_two_that_are_here_a_beginning_of_a_name_is_the_home_of_the_first(fak
     for one, began in ((victim, "2023-01-01T00:00:00Z"), (thief, "2024-01-01T00:00:00Z")):
         one["metadata"]["creationTimestamp"] = began
     assert campaigns(fake, victim, thief) == [(NAMESPACE, "victim")]
+
+
+def test_a_sweep_of_a_cluster_goes_on_on_a_machine_of_its_owner(
+    stage: Callable[..., Stage],  # noqa: F811
+) -> None:
+    client, uid = stage().client, uuid.uuid4().hex
+    recorded(client, f"{uid}.vae", "lab")
+    here = open_sweep(client, f"{uid}.vae", "theirs", Steering("theirs · default", "default", uid))
+    with pytest.raises(ForeignSweepError, match="belongs to namespace 'lab', not to 'other'"):
+        open_sweep(client, f"{uid}.vae", "theirs", Steering("theirs · default", "default", uid, "other"))
+    assert client.get_run(here.run_id).data.tags[NAMESPACE_TAG] == "lab"
+    assert home_of(client, uid) == "lab"

@@ -34,6 +34,7 @@ def test_a_policy_that_is_none_is_refused_where_the_sweep_is_written(policy: obj
         ({"trials": 0}, "trials="),
         ({"grace": 0}, "grace="),
         ({"retries": -1}, "-1"),
+        ({"keep": "bset"}, "one of 'all', 'newest', 'best', 'none', not 'bset'"),
         ({"resources": Resources(cpu_request=1, gpus=-1)}, "'-1' of nvidia.com/gpu"),
         ({"resources": Resources(cpu_request=1, gpus="1.5")}, "'1.5' of nvidia.com/gpu"),
         ({"resources": Resources(cpu_request=1, gpus=2000)}, "'2000' of nvidia.com/gpu, which is no whole number"),

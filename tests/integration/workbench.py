@@ -41,9 +41,10 @@ with Workflow(generate_name="descent-", entrypoint="descent") as w:
 
 @dataclass
 class Workbench:
-    """A folder of a user, with a sweep in it and the ``specon`` command at hand."""
+    """A folder of a user, with a sweep in it and the ``specon`` command at hand, and an MLflow where there is one."""
 
     folder: Path
+    tracking_uri: str = ""
 
     def write(
         self,
@@ -62,6 +63,8 @@ class Workbench:
         """Start ``specon`` with ``args``, as a user does."""
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
         env.pop("MLFLOW_TRACKING_URI", None)
+        if self.tracking_uri:
+            env["MLFLOW_TRACKING_URI"] = self.tracking_uri
         command = [sys.executable, "-m", "hera_specon.cli", *args]
         return subprocess.Popen(
             command, cwd=self.folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mlflow_hooks.hook_jobs import JOBS, Ended, RunJob, Server, StartJob, job_environment
+from tests.mlflow_hooks.more_object_servers import MORE, MoreObjects
 from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
 
 
@@ -34,6 +35,27 @@ def s3_server() -> Iterator[S3Server]:
         server.stop()
 
 
+@pytest.fixture(scope="session")
+def versitygw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MoreObjects]:
+    yield from _started("versitygw", tmp_path_factory.mktemp("versitygw"))
+
+
+@pytest.fixture(scope="session")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MoreObjects]:
+    yield from _started("azurite", tmp_path_factory.mktemp("azurite"))
+
+
+def _started(kind: str, folder: Path) -> Iterator[MoreObjects]:
+    server = MORE[kind](folder)
+    if server is None:
+        pytest.skip(f"{kind} is not installed (make test-stores does it)")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """Give the variables that send a trial's state to a store of the kind that the test is parametrized with."""
@@ -43,6 +65,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, 
         mlflow: Server = request.getfixturevalue("mlflow_server")
         told = {"MLFLOW_TRACKING_URI": mlflow.uri, "MLFLOW_EXPERIMENT_NAME": tmp_path.name, "SPECON_FLUSH_S": "60"}
         yield {"SPECON_STATE_STORE": "mlflow", **told}
+    elif request.param in MORE:
+        more: MoreObjects = request.getfixturevalue(request.param)
+        yield {"SPECON_STATE_STORE": f"{more.address}/{tmp_path.name}", **more.environment}
     else:
         server: S3Server = request.getfixturevalue("s3_server")
         if request.param == "s3":

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -29,6 +29,8 @@ class Server:
 
     folder: Path
     port: int = field(default_factory=free_port)
+    options: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -38,9 +40,10 @@ class Server:
     def start(self) -> None:
         store = f"sqlite:///{self.folder / 'mlflow.db'}"
         artifacts = str(self.folder / "artifacts")
+        where = ["--backend-store-uri", store, "--artifacts-destination", artifacts, "--port", str(self.port)]
         self.process = subprocess.Popen(
-            [*SERVE, "--backend-store-uri", store, "--artifacts-destination", artifacts, "--port", str(self.port)],
-            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+            [*SERVE, *where, *self.options],
+            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **self.variables},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

@@ -103,6 +103,10 @@ def azurite(folder: Path) -> MoreObjects | None:
     return MoreObjects(command, port, f"az://{BUCKET}/sweeps", login, lambda: _make_container(port), accounts)
 
 
+MORE: Final[Mapping[str, Callable[[Path], MoreObjects | None]]] = {"versitygw": versitygw, "azurite": azurite}
+"""Servers that ``make test-stores`` installs; elsewhere they are left out."""
+
+
 def _make_container(port: int) -> None:
     """Make the container by a request that is signed as Azure wants it; its own libraries are not needed for more."""
     date, version = formatdate(usegmt=True), "2021-08-06"

@@ -1,6 +1,6 @@
 """A trial that is killed again and again while it saves and uploads, each time on another machine.
 
-``STORE_KILLS=100`` kills it so often in each store; what is drawn is printed.
+``STORE_KILLS=100`` kills it so often in each store. It prints its seed, which ``STORE_SEED`` takes back.
 """
 
 import os
@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -15,27 +16,35 @@ import pytest
 
 from mlflow_hooks.store_address import open_store
 from tests.mlflow_hooks.hook_jobs import StartJob
+from tests.mlflow_hooks.more_object_servers import MORE
 from tests.mlflow_hooks.test_trainings_in_stores import on, points
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 _KILLS: Final = int(os.environ.get("STORE_KILLS", "4"))
+_ENOUGH: Final = 50
+"""Kills of which some must hit an upload, and some a save."""
 _MOST_TRAINED_S: Final = 1.5
+STORES: Final = ["folder", "s3", "s3 without conditions", "mlflow", *MORE]
 
 
-@pytest.mark.parametrize("store", ["folder", "s3", "s3 without conditions", "mlflow"], indirect=True)
+@pytest.mark.parametrize("store", STORES, indirect=True)
 def test_a_trial_that_is_killed_again_and_again_loses_and_doubles_no_step(
     start_job: StartJob, tmp_path: Path, store: dict[str, str]
 ) -> None:
-    seed = int.from_bytes(os.urandom(3))
+    seed = int(os.environ.get("STORE_SEED") or int.from_bytes(os.urandom(3)))
     chance = random.Random(seed)  # noqa: S311 - a test's chance is no secret
     sys.stdout.write(f"seed {seed}\n")
-    starts = [0]
+    starts, hit = [0], Counter[str]()
     for kill in range(_KILLS):
         job = start_job("hasty", "s.a", **on(f"m{kill}", tmp_path), **store, JOB_STEPS="1000000")
         starts.append(_begun_at(job))
         time.sleep(chance.uniform(0, _MOST_TRAINED_S))
         job.kill()
         job.wait()
+        hit.update(_what_was_under_way(tmp_path / f"m{kill}" / "s.a" / "checkpoints"))
+    sys.stdout.write(f"{_KILLS} kills: {hit['upload']} in an upload, {hit['save']} in a save; at step {starts[-1]}\n")
+    if _KILLS >= _ENOUGH:
+        assert min(hit["upload"], hit["save"]) > 0
     # Each goes on at least where the one before it did: nothing that a head named is lost.
     assert starts == sorted(starts)
     assert starts[-1] > 0
@@ -47,6 +56,12 @@ def test_a_trial_that_is_killed_again_and_again_loses_and_doubles_no_step(
     assert points(tmp_path / "last" / "s.a") == [(n, float(n * (n + 1) // 2)) for n in range(last)]
     if store["SPECON_STATE_STORE"] != "mlflow":
         _check_that_no_object_is_left(store)
+
+
+def _what_was_under_way(checkpoints: Path) -> list[str]:
+    """Return what a killed trial was doing, as its folder tells."""
+    left = {"upload": ".uploading-*", "save": ".writing-*"}
+    return [what for what, pattern in left.items() if any(checkpoints.glob(pattern))]
 
 
 def _begun_at(job: subprocess.Popen[str]) -> int:

@@ -15,19 +15,17 @@ from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.folder_objects import FolderObjects
 from mlflow_hooks.head import Head, StoredCheckpoint, StoredFile
 from mlflow_hooks.journal import Journal, Point, kept_bytes, mark_sent, read_unsent
-from mlflow_hooks.mirror import Mirror, ReplacedError
+from mlflow_hooks.mirror import Mirror, ReplacedError, drop_checkpoints
 from mlflow_hooks.objects import ObjectStore, StaleVersionError, StoreError
 from mlflow_hooks.run_artifacts import RunArtifacts
 from mlflow_hooks.store_address import open_store
 from mlflow_hooks.tracking_server import RestServer
-from tests.mlflow_hooks.more_object_servers import MoreObjects, azurite, versitygw
+from tests.mlflow_hooks.more_object_servers import MORE, MoreObjects
 from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
 
 if TYPE_CHECKING:
     from tests.mlflow_hooks.hook_jobs import Server
 
-MORE = {"versitygw": versitygw, "azurite": azurite}
-"""Servers that ``make test-stores`` installs; elsewhere they are left out."""
 STORES = ["folder", "s3", "s3 that ignores conditions", "artifacts", *MORE]
 WITH_CONDITIONS = ["folder", "s3", *MORE]
 
@@ -67,25 +65,6 @@ def made(kind: str, request: pytest.FixtureRequest) -> ObjectStore:
     for name, value in variables(port).items():
         monkeypatch.setenv(name, value)
     return Bucket(f"{server.address}/{place}")
-
-
-def started(kind: str, folder: Path) -> Iterator[MoreObjects]:
-    server = MORE[kind](folder)
-    if server is None:
-        pytest.skip(f"{kind} is not installed (make test-stores does it)")
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module", name="versitygw")
-def versitygw_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MoreObjects]:
-    yield from started("versitygw", tmp_path_factory.mktemp("versitygw"))
-
-
-@pytest.fixture(scope="module", name="azurite")
-def azurite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MoreObjects]:
-    yield from started("azurite", tmp_path_factory.mktemp("azurite"))
 
 
 def test_an_object_is_read_as_it_was_written(store: ObjectStore) -> None:
@@ -293,6 +272,26 @@ def test_the_newest_two_checkpoints_are_kept_and_a_broken_one_is_passed_over(
     newest = third.checkpoints.newest()
     assert newest is not None
     assert (newest.folder / "model" / "deep" / "w").read_bytes() == b"again"
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_checkpoints_of_a_trial_that_is_over_go_but_for_the_newest_and_its_points_stay(
+    store: ObjectStore, tmp_path: Path, keep: int
+) -> None:
+    first = Attempt(store, tmp_path / "1", "first")
+    first.log(0, 1, 2)
+    for step in (1, 2):
+        first.mirror.commit(first.save(step))
+    assert not drop_checkpoints(store, "s.a", "another", keep)
+    assert not drop_checkpoints(store, "s.never", "first", keep)
+    assert drop_checkpoints(store, "s.a", "first", keep)
+    assert not drop_checkpoints(store, "s.a", "first", keep)
+    left = {found.key.split("/")[1] for found in store.list("s.a/step-")}
+    assert left == ({"step-00000002"} if keep else set())
+    second = Attempt(store, tmp_path / "2", "second")
+    found = second.checkpoints.newest()
+    assert (None if found is None else found.step) == (2 if keep else None)
+    assert second.steps == [0, 1, 2]
 
 
 def test_a_process_that_begins_again_on_its_own_machine_keeps_what_it_has_there(

@@ -14,6 +14,7 @@ from hera_specon.cli.main import main
 from hera_specon.records.run_folder import parts_of
 from mlflow_hooks.folder_objects import FolderObjects
 from mlflow_hooks.head import Head
+from mlflow_hooks.state_folder import Ending, Identity, write_ending, write_identity
 from tests.hera_specon.report.example_run import write_example_run
 
 DAY = 86_400.0
@@ -138,6 +139,58 @@ def test_in_a_store_sweeps_go_whose_trials_have_all_ended_and_nothing_else(
         *("datasets/mnist.npz", "u1.s.t0/notes.txt"),
         *(f"u2.s.{trial}/{name}" for trial in ("t0", "t1") for name in ("head.json", "step-00000012/a-1/0")),
     }
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    """Make a volume with the trials of two sweeps, one of which is not over, and with what is nobody's."""
+    folder = tmp_path / "volume"
+    for trial, over in (("u1.s.t0", True), ("u1.s.t1", True), ("u2.s.t0", True), ("u2.s.t1", False)):
+        identity = Identity(trial, trial, "s", trial.rpartition(".")[0], None, {})
+        for step in (8, 12):
+            (folder / trial / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
+        write_identity(folder / trial, identity)
+        if over:
+            write_ending(folder / trial, Ending.now("FINISHED"))
+    (folder / "datasets" / "checkpoints" / "step-00000001").mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(("words", "left"), [((), set()), (("--keep", "newest"), {"step-00000012"})])
+def test_on_a_volume_checkpoints_go_of_sweeps_whose_trials_have_all_ended(
+    volume: Path, tmp_path: Path, words: tuple[str, ...], left: set[str]
+) -> None:
+    shown = cleaned(tmp_path, "--folder", str(volume), *words)
+    assert shown.exit_code == 0, shown.output
+    assert "u1.s" in shown.output
+    assert "u2.s" not in shown.output
+    assert len(list(volume.glob("*/checkpoints/*"))) == 9
+    assert cleaned(tmp_path, "--folder", str(volume), *words, "--yes").exit_code == 0
+    for trial in ("u1.s.t0", "u1.s.t1"):
+        assert {path.name for path in (volume / trial / "checkpoints").iterdir()} == left
+        assert (volume / trial / "trial.json").exists()
+    assert len(list(volume.glob("u2.*/checkpoints/*"))) == 4
+    assert len(list(volume.glob("datasets/checkpoints/*"))) == 1
+    again = cleaned(tmp_path, "--folder", str(volume), *words).output
+    assert "There is nothing to remove." in again
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--state", "s3://b/p", "--keep", "newest"), "--state removes sweeps as a whole; leave --keep out."),
+        (
+            ("--folder", ".", "--keep", "best"),
+            "Which trial is the best, a volume does not tell: --keep newest or none.",
+        ),
+        (("--folder", ".", "--state", "s3://b/p"), "--state and --folder are two places"),
+        (("--folder", ".", "demo-1"), "leave out 'demo-1', or --folder."),
+    ],
+)
+def test_what_makes_no_sense_together_is_refused(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
+    refused = cleaned(tmp_path, *words)
+    assert refused.exit_code == 2
+    assert why in " ".join(refused.output.split())
 
 
 def test_a_store_that_is_none_is_told(tmp_path: Path) -> None:

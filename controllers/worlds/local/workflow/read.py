@@ -113,7 +113,7 @@ def _scope(
     scope = {
         "workflow.name": name,
         "workflow.uid": uid,
-        # Continuing another workflow is for clusters: a run here goes on by the command that began it.
+        # Who reads a workflow that continues another one gives the id of that.
         inside(SWEEP_UID): uid,
         "workflow.namespace": as_text(metadata.get("namespace") or "default"),
         **{f"workflow.parameters.{key}": value for key, value in arguments.items()},
