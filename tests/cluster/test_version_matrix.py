@@ -40,6 +40,8 @@ def test_each_version_has_programs_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     assert building.binary("kubernetes").name == "kubernetes-v1.33.13"
     assert building.binary("argoexec").name == "argoexec-v3.6.18"
     assert building.binary("pause").name == "pause"
+    # Else a build of one version would make those of the others look as if they were built from something else.
+    assert building._stamp(building.KUBERNETES_PROGRAM).name == "kubernetes-v1.33.13.built-from"
 
 
 def test_the_module_of_another_kubernetes_replaces_all_that_it_staged(
