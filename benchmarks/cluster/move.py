@@ -5,6 +5,7 @@
 
 Light trials are moved one after the other by the real controller, which finds the mark of a decided move on a pod as it
 does after a restart. What pods do is timed as the API server's watch tells it, what a trial does as it says itself.
+Sweeps that keep their checkpoints on a volume and sweeps that keep them in a bucket take turns.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.cluster.cluster import running_cluster
+from tests.cluster.sweeps import bucket_descent_sweep, descent_sweep
 from tests.cluster.sweeps.bench import Bench, Workflow, opened_bench
+from tests.cluster.sweeps.bucket import bucket_of, wait_until_told
 from tests.cluster.sweeps.pods_seen import SeenPod
 from tests.cluster.sweeps.ports import free_ports
 from tests.cluster.sweeps.proofs import check_whole
@@ -41,21 +44,31 @@ PARTS: Final = (
     ("stepped", "to the first step done"),
 )
 Moments = dict[str, float]
+KEPT: Final = {"volume": descent_sweep, "bucket": bucket_descent_sweep}
+"""Where checkpoints are kept, and by which sweep."""
+_TOLD: Final = 5
+"""Steps of each trial in MLflow before any is moved."""
 
 
-def moved(bench: Bench, workflow: Workflow) -> Iterator[Moments]:
-    """Move each trial in turn; yield the moments of each move that ended where it should, in Unix seconds."""
+def moved(bench: Bench, kept: str) -> Iterator[Moments]:
+    """Submit a sweep and move each trial in turn.
+
+    Yields the moments of each move that ended where it should, in Unix seconds.
+    """
+    workflow = bench.submit(KEPT[kept], steps=200)
+    wait_until_told(bench, workflow, descent_sweep.NAME, _TOLD)
     marked = {}
     for trial in workflow.trials:
         decided = time.time()
         marked[trial] = (decided, *bench.begin_move(workflow, trial))
         bench.wait(lambda: _has_moved(bench, workflow, marked), "the trial has moved", 120)
     bench.wait_for_end(workflow)
-    check_whole(bench, workflow)
+    check_whole(bench, workflow, on_volume=kept == "volume")
     for trial, (decided, before, target) in marked.items():
         after = bench.pods.of(workflow.name, trial)[1]
         if after.node == target:
             yield _moments(bench, before, after, decided)
+    bench.delete(workflow)
 
 
 def _has_moved(bench: Bench, workflow: Workflow, marked: Mapping[str, tuple[float, SeenPod, str]]) -> bool:
@@ -85,22 +98,20 @@ def parts_of(moments: Moments) -> dict[str, float]:
     return {**found, "total": moments["stepped"] - moments["decided"]}
 
 
-def measured(wanted: int, folder: Path) -> list[dict[str, float]]:
-    """Return the parts of at least ``wanted`` moves."""
+def measured(wanted: int, folder: Path) -> dict[str, list[dict[str, float]]]:
+    """Return the parts of at least ``wanted`` moves of each kind."""
     cluster = running_cluster()
     if cluster is None:
         sys.exit("no cluster is up: python -m tests.cluster up")
     tracking = Tracking(folder, free_ports(1)[0])
     tracking.start()
-    found: list[dict[str, float]] = []
+    found: dict[str, list[dict[str, float]]] = {kept: [] for kept in KEPT}
     try:
-        with opened_bench(cluster, tracking, folder / "bench") as bench:
+        with opened_bench(cluster, tracking, folder / "bench") as bench, bucket_of(bench):
             bench.controller().start().wait_ready()
-            while len(found) < wanted:
-                workflow = bench.submit(steps=200)
-                bench.wait_all_training(workflow)
-                found += [parts_of(moments) for moments in moved(bench, workflow)]
-                bench.delete(workflow)
+            while min(map(len, found.values())) < wanted:
+                for kept, moves in found.items():
+                    moves.extend(map(parts_of, moved(bench, kept)))
     finally:
         tracking.stop()
     return found
@@ -114,13 +125,17 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         found = measured(args.moves, Path(name))
-    table = Table("part", "median s", "least s", "most s", title=f"a move, {len(found)} times")
+    title = ", ".join(f"{kept} {len(moves)} times" for kept, moves in found.items())
+    table = Table("part", *(f"{kept}: median s (least to most)" for kept in found), title=f"a move: {title}")
     for name, label in (*PARTS, ("total", "decision to first step")):
-        seconds = [move[name] for move in found]
-        table.add_row(label, *(f"{value:.2f}" for value in (statistics.median(seconds), min(seconds), max(seconds))))
+        table.add_row(label, *(_spread([move[name] for move in moves]) for moves in found.values()))
     Console().print(table)
     if args.json:
         args.json.write_text(json.dumps(found, indent=1))
+
+
+def _spread(seconds: Sequence[float]) -> str:
+    return f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
 
 
 if __name__ == "__main__":

@@ -153,7 +153,9 @@ def _is_pinned(program: Program) -> bool:
 
 
 def _stamp(program: Program) -> Path:
-    return binary(f"{program.name}.built-from")
+    """Where it stands what a program was built from: beside it, for each version."""
+    built = binary(program.name)
+    return built.with_name(f"{built.name}.built-from")
 
 
 def _key(program: Program) -> str:

@@ -1,7 +1,6 @@
 """The controller by the real helm: installed in a clean namespace, where a sweep runs, changed by a value, removed."""
 
 import json
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +12,15 @@ from click.testing import CliRunner
 from hera_specon.cli import main
 from tests.cluster import shell_sweep
 from tests.cluster.any_cluster import AnyCluster
-from tests.cluster.commands import ClusterError, run
-from tests.cluster.installation import MANIFESTS, forwarded, host_volume
+from tests.cluster.commands import run
+from tests.cluster.helm_namespace import RELEASE, helm_namespace
+from tests.cluster.installation import MANIFESTS, forwarded
 from tests.cluster.kubectl import JsonObject, Kubectl
 from tests.cluster.processes import wait_until
-from tests.manifests.helm import find_helm
 
 # Helm may have to be built first.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
-RELEASE: Final = "specon"
 KINDS: Final = "deployments,services,configmaps,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets"
 IN_CLUSTER: Final = "clusterroles,clusterrolebindings"
 OURS: Final = f"--selector=app.kubernetes.io/instance={RELEASE},app.kubernetes.io/managed-by=Helm"
@@ -58,29 +56,8 @@ class Helm:
 
 @pytest.fixture
 def helm(cluster: AnyCluster, tmp_path: Path) -> Iterator[Helm]:
-    """Helm on a namespace that it is to make, with a volume for MLflow's data as the cluster gives none by itself."""
-    try:
-        program = find_helm()
-    except ClusterError as error:
-        pytest.skip(f"NOTHING WAS INSTALLED BY HELM: there is none, and it cannot be built: {error}")
-    cluster.show_folder(tmp_path)
-    name = f"helm-{secrets.token_hex(4)}"
-    volume = host_volume("mlflow", name, tmp_path / "mlflow", "ReadWriteOnce")
-    cluster.kubectl.create([volume])
-    found = Helm(program, Kubectl(cluster.kubeconfig, name), tmp_path)
-    try:
-        yield found
-    finally:
-        run(
-            program,
-            "uninstall",
-            RELEASE,
-            "--ignore-not-found",
-            f"--kubeconfig={cluster.kubeconfig}",
-            f"--namespace={name}",
-        )
-        cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=120s")
-        cluster.kubectl("delete", "persistentvolume", volume["metadata"]["name"], "--ignore-not-found", "--wait=false")
+    with helm_namespace(cluster, tmp_path) as (program, kubectl):
+        yield Helm(program, kubectl, tmp_path)
 
 
 def settings(helm: Helm) -> dict[str, str]:

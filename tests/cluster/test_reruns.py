@@ -3,7 +3,6 @@
 import json
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -13,12 +12,13 @@ from mlflow.tracking import MlflowClient
 from hera_specon.cli import main
 from mlflow_hooks import contract
 from tests.cluster import rerun_sweep
+from tests.cluster.building import binary
 from tests.cluster.sweeps.bench import Bench
 from tests.cluster.sweeps.bench import Workflow as Submitted
 
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
-ARGO: Final = Path.home() / ".cache" / "hera-specon" / "bin" / "argo"
+ARGO: Final = binary("argo")
 HEALTHY, FAILING = "t000", "t001"
 
 

@@ -40,6 +40,8 @@ def test_each_version_has_programs_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     assert building.binary("kubernetes").name == "kubernetes-v1.33.13"
     assert building.binary("argoexec").name == "argoexec-v3.6.18"
     assert building.binary("pause").name == "pause"
+    # Else a build of one version would make those of the others look as if they were built from something else.
+    assert building._stamp(building.KUBERNETES_PROGRAM).name == "kubernetes-v1.33.13.built-from"
 
 
 def test_the_module_of_another_kubernetes_replaces_all_that_it_staged(
@@ -141,6 +143,8 @@ def test_each_combination_is_built_and_tested_with_its_versions_and_written_down
     assert f"| 1.33.13 | 3.6.18 | 3 passed | {today} |" in page.read_text()
     assert f"| 1.34.4 | 3.7.18 | does not build | {today} |" in page.read_text()
     assert main(["1.33.13+3.6.18"]) == 0
+    assert main(["1.33.13+3.6.18 tests/cluster/test_submit.py"]) == 0
+    assert f"| 3 passed, of `test_submit` alone | {today} |" in page.read_text()
 
 
 def test_the_page_of_the_documentation_is_as_the_program_writes_it() -> None:

@@ -1,7 +1,8 @@
 """Runs the tests that tell versions apart on named versions, and writes what came of it to docs/reference/versions.md.
 
 ``python -m tests.cluster.version_matrix 1.33.13+3.6.18 1.36.2+4.0.7`` builds each combination, brings it up, runs the
-tests and takes it down. A row of the page stays until its combination is run again.
+tests and takes it down. A row of the page stays until its combination is run again. Files of tests among the words are
+run in place of all that tell versions apart, and the row says so.
 """
 
 import datetime as dt
@@ -39,6 +40,7 @@ _ROW: Final = re.compile(r"\| (\d\S*) \| (\d\S*) \| ([^|\n]*) \| ([^|\n]*) \| [^
 _SUMMARY: Final = re.compile(r"=+ ((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s")
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) \S*?::(\S+)", re.MULTILINE)
 _ALL_WELL: Final = re.compile(r"\d+ passed(?:, \d+ (?:skipped|deselected|warnings?))*")
+_PART: Final = ", of "
 _MOST_NAMED: Final = 5
 
 
@@ -92,8 +94,11 @@ def result_of(output: str, exit_code: int) -> str:
     return f"{counts}: {', '.join(named)}" if named else counts
 
 
-def run_tests(versions: Versions, today: dt.date) -> MatrixRow:
-    """Build a combination and run the tests on it; all that these write goes to a file beside the builds, too."""
+def run_tests(versions: Versions, today: dt.date, only: Sequence[str] = ()) -> MatrixRow:
+    """Build a combination and run the tests on it, or some files of them ``only``.
+
+    All that they write goes to a file beside the builds.
+    """
     environment = dict(os.environ) | {CHOSEN_BY: str(versions)}
     environment.pop("KUBECONFIG", None)
     log = cache_folder() / "matrix" / f"{versions}.log"
@@ -104,24 +109,27 @@ def run_tests(versions: Versions, today: dt.date) -> MatrixRow:
     if subprocess.run(build, cwd=ROOT, env=environment, check=False).returncode:
         return replace(row, result="does not build")
     marks = "cluster and not faults and not scale"
-    tests = (sys.executable, "-m", "pytest", "--color=no", "-m", marks, *TESTS)
+    tests = (sys.executable, "-m", "pytest", "--color=no", "-m", marks, *(only or TESTS))
     with log.open("w") as file:
         done = subprocess.run(tests, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT, check=False)
-    return replace(row, result=result_of(log.read_text(errors="replace"), done.returncode))
+    part = f"{_PART}{', '.join(f'`{Path(file).stem}`' for file in only)} alone" if only else ""
+    return replace(row, result=result_of(log.read_text(errors="replace"), done.returncode) + part)
 
 
 def main(written: Iterable[str]) -> int:
     """Run each combination that is named and write its row; return 1 where anything failed, else 0."""
-    combinations = [Versions.read(word) for text in written for word in text.split()]
+    words = [word for text in written for word in text.split()]
+    only = [word for word in words if word.endswith(".py")]
+    combinations = [Versions.read(word) for word in words if word not in only]
     rows: dict[Versions, MatrixRow] = {}
     for versions in combinations:
-        rows[versions] = run_tests(versions, dt.datetime.now(dt.UTC).date())
+        rows[versions] = run_tests(versions, dt.datetime.now(dt.UTC).date(), only)
         click.echo(rows[versions].line)
         # After each: the next may take an hour.
         PAGE.write_text(with_rows(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
     if not combinations:
         PAGE.write_text(with_rows(PAGE.read_text(encoding="utf-8"), {}), encoding="utf-8")
-    return int(any(_ALL_WELL.fullmatch(row.result) is None for row in rows.values()))
+    return int(any(_ALL_WELL.fullmatch(row.result.partition(_PART)[0]) is None for row in rows.values()))
 
 
 if __name__ == "__main__":

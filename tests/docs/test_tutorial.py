@@ -1,47 +1,25 @@
 """The tutorial, block by block, in an empty folder, with the wheels that are built from this checkout."""
 
 import os
-import re
 import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.docs.page_blocks import blocks
+
 pytestmark = pytest.mark.slow
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "tutorial" / "first-sweep.md"
-_BLOCK: Final = re.compile(
-    r"^(?P<before>(?:[^\n]+\n)*)\n```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
-)
-_SAVED: Final = re.compile(r"[Ss]ave this as `([\w.]+)`")
 _QUICKER: Final = {"choice(100, 200, 400)": "choice(4, 8)", "mlflow server": None, "pip install": None}
 """What the test runs otherwise than a reader: shorter trainings, no server that never ends, no second installation."""
 _LONGEST_S: Final = 240
-
-
-@dataclass(frozen=True)
-class Block:
-    """A block of the page: a file to save, or commands to type."""
-
-    file: str
-    text: str
-
-
-def blocks() -> Iterator[Block]:
-    """Yield what a reader saves and types, in order."""
-    for found in _BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
-        saved = _SAVED.search(found["before"])
-        if found["kind"] == "python" and saved:
-            yield Block(saved[1], found["text"])
-        elif found["kind"] == "console":
-            yield Block("", found["text"])
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +57,7 @@ def test_a_reader_who_follows_the_tutorial_ends_with_the_best_model(
     environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     told: list[str] = []
-    for block in blocks():
+    for block in blocks(PAGE):
         text = block.text
         for there, instead in _QUICKER.items():
             text = "" if instead is None and there in text else text.replace(there, instead or there)

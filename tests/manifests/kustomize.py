@@ -10,8 +10,9 @@ from typing import Any
 
 import yaml
 
+from tests.cluster.building import kubernetes_binary
+
 MANIFESTS = Path(__file__).parents[2] / "manifests"
-_MULTI_CALL = Path.home() / ".cache" / "hera-specon" / "bin" / "kubernetes"
 Json = dict[str, Any]
 
 
@@ -20,7 +21,8 @@ def kubectl() -> list[str] | None:
     found = shutil.which("kubectl")
     if found:
         return [found]
-    return [str(_MULTI_CALL), "kubectl"] if _MULTI_CALL.exists() else None
+    built = kubernetes_binary()
+    return [str(built), "kubectl"] if built.exists() else None
 
 
 @lru_cache

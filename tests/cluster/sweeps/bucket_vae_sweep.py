@@ -9,7 +9,7 @@ from tests.cluster.sweeps.bucket import IN_BUCKET
 
 NAME: Final = "bucket-vae"
 RATES: Final = (0.002, 0.001)
-STEPS: Final = 300
+STEPS: Final = 200
 
 with Workflow(generate_name=f"{NAME}-", entrypoint=NAME, arguments=[Parameter(name="steps", value=str(STEPS))]) as w:
     Sweep(
