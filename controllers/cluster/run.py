@@ -20,10 +20,12 @@ from controllers.cluster.leadership import AlwaysLeading, KubernetesLease, Leade
 from controllers.cluster.logs import configure_logs, fields
 from controllers.cluster.loop import ControllerLoop
 from controllers.cluster.settings import ControllerSettings
+from controllers.cluster.shared_cluster import SharedCluster, teller
 from controllers.core.actions import Action
 from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
 from controllers.core.ports import World
+from controllers.policies.arbiter import Arbiter
 from controllers.search import SearchQueue
 from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.background import BackgroundReader
@@ -77,6 +79,9 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         asked = KubeApi.load(settings.kubeconfig, settings.context, read_s=_ASKED_S)
         stack.callback(asked.close)
         abilities = AbilityWatch(asked, view, instruments, time.monotonic)
+        cluster = SharedCluster(
+            Arbiter(terms=settings.terms), time.monotonic, lambda: api.epoch() or time.time(), teller(view)
+        )
         services = SharedServices(
             worlds=ArgoWorlds(view, events, lambda: abilities.found.can, recommend=settings.recommend),
             client=client,
@@ -89,9 +94,14 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
             interval=settings.interval,
             recommend=settings.recommend,
             why_no_shares=lambda: abilities.found.why_no_shares,
+            cluster=None if settings.recommend else cluster,
         )
         campaigns = Campaigns(
-            lambda campaign: CampaignRun(campaign, services), time.monotonic, instruments, services.leading
+            lambda campaign: CampaignRun(campaign, services),
+            time.monotonic,
+            instruments,
+            services.leading,
+            decide=bool if settings.recommend else cluster.decide,
         )
         loop = ControllerLoop(
             view=view,

@@ -4,11 +4,12 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
 from controllers.core.errors import SpeconError
+from controllers.policies.arbiter.demands import Terms
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.argo.calls.grants import LeaveBy
@@ -31,7 +32,7 @@ class ControllerSettings:
 
     ``namespaces`` is empty for all. ``interval`` lies between two looks at a sweep in which nothing changes, and
     between two queries of MLflow. After ``stale_after`` without news from the API server the controller does nothing.
-    ``leave_by`` is how trials are asked to leave.
+    ``leave_by`` is how trials are asked to leave. ``terms`` is what the platform grants each namespace of the cluster.
     """
 
     namespaces: tuple[str, ...]
@@ -48,6 +49,7 @@ class ControllerSettings:
     log_format: Literal["json", "text"]
     log_level: str
     leave_by: LeaveBy = "auto"
+    terms: Terms = field(default_factory=dict)
     kubeconfig: str | None = None
     context: str | None = None
 

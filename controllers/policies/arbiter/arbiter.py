@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
-from controllers.policies.arbiter.demands import NO_TERMS, NOTHING, Amount, Claimant, SweepDemand, Terms
+from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, SweepDemand, Terms, terms_of
 from controllers.policies.arbiter.filling import Filling, Line
 from controllers.policies.arbiter.parts import Part, Verdict
 from controllers.policies.arbiter.reasons import reason_of
@@ -224,7 +224,7 @@ class Arbiter(BaseModel):
         for line in lines:
             of_namespace[line.sweep.namespace] = of_namespace.get(line.sweep.namespace, 0.0) + line.sweep.weight
         return {
-            line.sweep.name: self.terms.get(line.sweep.namespace, NO_TERMS).weight
+            line.sweep.name: terms_of(line.sweep.namespace, self.terms).weight
             * line.sweep.weight
             / of_namespace[line.sweep.namespace]
             for line in lines

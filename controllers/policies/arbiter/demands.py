@@ -117,7 +117,7 @@ class NamespaceTerms:
     priority: int = 0
     quota_cpu: float | None = None
     quota_memory: float | None = None
-    quota_devices: Devices = NO_DEVICES
+    quota_devices: tuple[tuple[str, int], ...] = ()
 
     def why_over(self, wanted: Amount) -> str | None:
         """Return which quota a namespace that has ``wanted`` would exceed; None where it keeps to all."""
@@ -125,10 +125,16 @@ class NamespaceTerms:
             return f"{self.quota_cpu:g} cores"
         if self.quota_memory is not None and wanted.memory > self.quota_memory:
             return f"{self.quota_memory:g} bytes of memory"
-        over = [(kind, most) for kind, most in self.quota_devices.counts if wanted.devices.count(kind) > most]
+        over = [(kind, most) for kind, most in self.quota_devices if wanted.devices.count(kind) > most]
         return f"{over[0][1]} {over[0][0]}" if over else None
 
 
 Terms = Mapping[str, NamespaceTerms]
-"""What each namespace is granted; the usual where it is not named."""
-NO_TERMS: Final = NamespaceTerms()
+"""What each namespace is granted, by its name; ``*`` stands for those that are not named."""
+EVERY_OTHER: Final = "*"
+_USUAL: Final = NamespaceTerms()
+
+
+def terms_of(namespace: str, terms: Terms) -> NamespaceTerms:
+    """Return what a namespace is granted."""
+    return terms.get(namespace) or terms.get(EVERY_OTHER) or _USUAL

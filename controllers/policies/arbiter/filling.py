@@ -7,11 +7,11 @@ Where two have the same, what runs goes before what waits, so that nothing chang
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
-from controllers.policies.arbiter.demands import NO_TERMS, NOTHING, Amount, Claimant, NamespaceTerms, SweepDemand
+from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, NamespaceTerms, SweepDemand, Terms, terms_of
 from controllers.policies.arbiter.ledger import Ledger, Room, Shape, shape_of
 
 _DIGITS = 9
@@ -90,13 +90,13 @@ class Filling:
     def __init__(
         self,
         lines: Sequence[Line],
-        terms: Mapping[str, NamespaceTerms],
+        terms: Terms,
         nodes: Sequence[Node],
         kinds: Sequence[NodeKind] = (),
     ) -> None:
         self.lines = lines
         self._namespaces = {
-            name: _Namespace(name, terms.get(name, NO_TERMS)) for name in sorted({ln.sweep.namespace for ln in lines})
+            name: _Namespace(name, terms_of(name, terms)) for name in sorted({ln.sweep.namespace for ln in lines})
         }
         held = {line.sweep.name: sum((trial.asked for trial in line.todo if trial.nodes), NOTHING) for line in lines}
         total = sum((Amount(node.cpu, node.memory, node.devices) for node in nodes if node.ready), NOTHING)
