@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeGuard
 from controllers.core.labels import INPUT_DELAY, INPUT_PARAMS, INPUT_TRIAL, SUFFIX_ARRIVAL
 from controllers.core.model import Direction
 from controllers.core.policy import Policy
+from controllers.core.queue_places import why_no_priority, why_no_weight
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.policies.wrappers.stacked import Stacked
 from controllers.worlds.local.working_folders import check_own
@@ -249,6 +250,17 @@ def own_paths(given: object) -> tuple[str, ...] | None:
         problem = f"own_folder= names {error}"
         raise SweepError(problem) from error
     return tuple(given)
+
+
+def check_place_among_others(weight: object, priority: object) -> None:
+    """Check what a sweep says of its place among those that share a cluster with it; None says nothing.
+
+    Raises:
+        SweepError: One is out of its bounds.
+    """
+    whys = (None if weight is None else why_no_weight(weight), None if priority is None else why_no_priority(priority))
+    for problem in filter(None, whys):
+        raise SweepError(problem)
 
 
 def policy_text(policy: PolicyChoice) -> str:
