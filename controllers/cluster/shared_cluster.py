@@ -47,9 +47,7 @@ class SharedCluster:
         tell: writes places down.
     """
 
-    def __init__(
-        self, arbiter: Arbiter, clock: Callable[[], float], epoch: Callable[[], float], tell: Tell
-    ) -> None:
+    def __init__(self, arbiter: Arbiter, clock: Callable[[], float], epoch: Callable[[], float], tell: Tell) -> None:
         self._arbitration = Arbitration(arbiter)
         self._clock = clock
         self._epoch = epoch
@@ -75,7 +73,7 @@ class SharedCluster:
         seats = {name: seat for name, seat in list(self._seats.items()) if _answers(seat)}
         try:
             parts = self._arbitration.decide(now, [self._member(name, seat, now) for name, seat in seats.items()])
-        except Exception:
+        except Exception:  # noqa: BLE001 - no defect here may keep sweeps from going on
             _LOG.exception("cannot decide between sweeps; each goes on as if it were alone")
             for seat in seats.values():
                 seat.world.part = None
@@ -154,7 +152,7 @@ def _answers(seat: Seat) -> bool:
     """Return whether a world tells of its trials: one that does not keeps the others from nothing."""
     try:
         seat.world.trials()
-    except Exception:
+    except Exception:  # noqa: BLE001 - whatever is wrong with one sweep must not stop the others
         _LOG.exception("a sweep is left out where sweeps share the cluster: its world does not answer")
         seat.world.part = None
         return False

@@ -59,9 +59,9 @@ def priority_in(written: str) -> int:
 class QueuePlace:
     """What the sweeps of a workflow under one policy have of a cluster, as their controller tells it.
 
-    Cores are ``has_cpu`` and ``entitled_cpu``, devices in words; ``held_back`` of the ``waiting`` trials may not start.
-    ``waits_since`` is since when they have had nothing, in Unix seconds, 0 where they have; ``told_at`` is when this was
-    written.
+    Cores are ``has_cpu`` and ``entitled_cpu``, devices in words. ``starting`` of the ``waiting`` trials may start, and
+    ``gives_back`` of those that run are suspended for others. ``waits_since`` is since when they have had nothing, in
+    Unix seconds, 0 where they have; ``told_at`` is when this was written.
     """
 
     policy: str = ""

@@ -36,10 +36,12 @@ class SharedWorld(WrappedWorld):
         if self.part is None or not self.part.claims:
             return nodes
         meant = {name: self.part.meant_for_others(name) for name in self.part.claims}
-        return [_without(node, meant[node.name]) if meant.get(node.name, NOTHING) != NOTHING else node for node in nodes]
+        return [
+            _without(node, meant[node.name]) if meant.get(node.name, NOTHING) != NOTHING else node for node in nodes
+        ]
 
     def kinds(self) -> Sequence[NodeKind]:
-        """Return the kinds of nodes that can come; where their number has a bound, as many as may come for this sweep."""
+        """Return the kinds of nodes that can come, of those with a bound as many as may come for this sweep."""
         kinds, part = self._world.kinds(), self.part
         if part is None:
             return kinds

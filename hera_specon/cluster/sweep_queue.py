@@ -1,4 +1,4 @@
-"""The sweeps of a cluster that have not ended, and what its controller gives each of them, as their workflows tell it."""
+"""The sweeps of a cluster that have not ended, and what its controller gives each, as their workflows tell it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -15,7 +15,7 @@ _NONE = "No sweep runs or waits here."
 
 
 def queue_table(rows: Sequence[QueueRow], now_epoch_s: float) -> RenderableType:
-    """Return a row for each sweep: what it counts, what it has, and why it waits; ``now_epoch_s`` is in Unix seconds."""
+    """Return a row for each sweep: what it counts, what it has, and why; ``now_epoch_s`` is in Unix seconds."""
     if not rows:
         return Text(_NONE)
     table = Table(box=box.SIMPLE_HEAD)

@@ -1,5 +1,6 @@
 """The arbiter: once per round it says what each sweep may use, whatever their policies want. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -196,10 +197,9 @@ class Arbiter(BaseModel):
             starts = frozenset(line.given)
             waiting = [trial for trial in line.sweep.trials if _waits(trial)]
             bound = not line.sweep.places or bool(line.quota)
-            new_nodes: dict[str, int] = {}
+            to_come: dict[NodeName, str] = {}
             for _, room in line.given.values():
-                for kind in room.new:
-                    new_nodes[kind] = new_nodes.get(kind, 0) + 1
+                to_come |= room.new
             part = Part(
                 has=sum((trial.has for trial in line.sweep.trials), NOTHING),
                 entitled=line.amount + Amount(grown.get(name, 0.0)),
@@ -211,7 +211,7 @@ class Arbiter(BaseModel):
                 claims=everybody,
                 own=claims[name],
                 moves=moves[name],
-                new_nodes=new_nodes,
+                new_nodes=dict(Counter(to_come.values())),
                 waits_since=hungry.get(name),
                 reason=reason_of(line, filling.ledger, lapsed=name in lapsed, gives_back=len(leaving.get(name, ()))),
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
 from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, NamespaceTerms, SweepDemand, Terms, terms_of
-from controllers.policies.arbiter.ledger import Ledger, Room, Shape, shape_of
+from controllers.policies.arbiter.ledger import Ledger, Room, Shape, all_that_can_come, shape_of
 
 _DIGITS = 9
 _Key = tuple[int, float, bool, float, str]
@@ -43,7 +43,13 @@ class Line:
         """Return the rank among the sweeps of its namespace, the least first."""
         following = self.todo[-1]
         sweep = self.sweep
-        return -sweep.priority, round(self.share / sweep.weight, _DIGITS), not following.nodes, following.since, sweep.name
+        return (
+            -sweep.priority,
+            round(self.share / sweep.weight, _DIGITS),
+            not following.nodes,
+            following.since,
+            sweep.name,
+        )
 
     def take_next(self) -> Claimant | None:
         """Take the next trial out of the line; None where the rest is blocked."""
@@ -99,8 +105,8 @@ class Filling:
             name: _Namespace(name, terms_of(name, terms)) for name in sorted({ln.sweep.namespace for ln in lines})
         }
         held = {line.sweep.name: sum((trial.asked for trial in line.todo if trial.nodes), NOTHING) for line in lines}
-        total = sum((Amount(node.cpu, node.memory, node.devices) for node in nodes if node.ready), NOTHING)
-        self._totals = total
+        there = sum((Amount(node.cpu, node.memory, node.devices) for node in nodes if node.ready), NOTHING)
+        self._totals = there + all_that_can_come(kinds)
         shares = {line.sweep.name: self._dominant(held[line.sweep.name]) / line.sweep.weight for line in lines}
         running = {trial.id: shares[line.sweep.name] for line in lines for trial in line.todo if trial.nodes}
         self.ledger = Ledger(nodes, kinds, running)
@@ -169,7 +175,10 @@ class Filling:
     def _dominant(self, amount: Amount) -> float:
         """Return the greatest part that an amount is of what there is of anything."""
         totals = self._totals
-        parts = [amount.cpu / totals.cpu if totals.cpu else 0.0, amount.memory / totals.memory if totals.memory else 0.0]
+        parts = [
+            amount.cpu / totals.cpu if totals.cpu else 0.0,
+            amount.memory / totals.memory if totals.memory else 0.0,
+        ]
         for kind, count in amount.devices.counts:
             there = totals.devices.count(kind)
             parts.append(count / there if there else 0.0)

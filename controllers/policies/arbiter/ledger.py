@@ -1,7 +1,7 @@
 """The room on each node, while one trial after another gets its place there."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
@@ -22,12 +22,14 @@ def shape_of(trial: Claimant) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Nodes for a trial's workers, by rank; ``clear`` tells that nothing has to leave them first, ``new`` of which
-    kinds nodes have to come."""
+    """Nodes for a trial's workers, by rank.
+
+    ``clear`` tells that nothing has to leave them first, ``new`` of which kind those are that have to come.
+    """
 
     nodes: tuple[NodeName, ...]
     clear: bool
-    new: tuple[str, ...] = ()
+    new: Mapping[NodeName, str] = field(default_factory=dict)
 
 
 class Ledger:
@@ -115,12 +117,12 @@ class Ledger:
             if trial.workers == 1 and self._allows(trial, name):
                 # Room only shrinks until something is given up: what came before this node need not be looked at again.
                 self._from[shape, True] = index
-                return Room((name,), clear=True, new=self._kind_of(name))
+                return Room((name,), clear=True, new=self._kinds_of((name,)))
         if trial.workers == 1:
             self._from[shape, True] = len(self._order)
             return None
         nodes = self._gather(trial, rooms, self._order)
-        return Room(nodes, clear=True) if nodes else None
+        return Room(nodes, clear=True, new=self._kinds_of(nodes)) if nodes else None
 
     def _room_to_come(self, trial: Claimant) -> Room | None:
         fitting = (
@@ -135,7 +137,8 @@ class Ledger:
         if kind is None or len(self._new) >= MOST_NEW:
             return None
         self._left[kind.name] -= 1
-        return Room((self._add_node(kind),) * trial.workers, clear=True, new=(kind.name,))
+        nodes = (self._add_node(kind),) * trial.workers
+        return Room(nodes, clear=True, new=self._kinds_of(nodes))
 
     def _room_of_others(self, trial: Claimant, shape: Shape) -> Room | None:
         if trial.workers > 1:
@@ -195,8 +198,13 @@ class Ledger:
         self._order.append(name)
         return name
 
-    def _kind_of(self, name: NodeName) -> tuple[str, ...]:
-        return (self._new[name],) if name in self._new else ()
+    def _kinds_of(self, nodes: Iterable[NodeName]) -> dict[NodeName, str]:
+        return {name: self._new[name] for name in nodes if name in self._new}
+
+
+def all_that_can_come(kinds: Sequence[NodeKind]) -> Amount:
+    """Return what all nodes have together that can come, as far as they are counted."""
+    return sum((_size(kind) * (kind.coming + int(min(kind.more, MOST_NEW))) for kind in kinds), NOTHING)
 
 
 def _by_node(trial: Claimant) -> dict[NodeName, Amount]:

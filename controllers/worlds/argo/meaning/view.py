@@ -46,8 +46,8 @@ class Campaign:
     retry makes it unfinished again. ``sweeps`` gives the MLflow experiment of each sweep id, as far as the workflow has
     got; ``annotations`` the workflow's annotations of ours. ``takes_unset`` tells that trials whose author named no
     policy belong here too. ``home_known`` tells that the sweep's first workflow is there, and in the same namespace:
-    where it is gone, only MLflow knows whose sweep this one continues. ``weight`` and ``priority`` are the highest of its
-    sweeps.
+    where it is gone, only MLflow knows whose sweep this one continues. ``weight`` and ``priority`` are the highest
+    of its sweeps.
     """
 
     namespace: str
