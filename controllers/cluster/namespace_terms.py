@@ -1,4 +1,4 @@
-"""What a platform grants its namespaces, from the file that its owner mounts: read once, every problem named at once."""
+"""What a platform grants its namespaces, from the file that its owner mounts: every problem is named at once."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

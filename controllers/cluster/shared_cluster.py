@@ -1,4 +1,4 @@
-"""All campaigns of a controller share one cluster: an arbiter decides between them in each round, and people are told."""
+"""All campaigns of a controller share one cluster: an arbiter decides between them, and people are told."""
 
 import logging
 from collections.abc import Callable, Mapping
