@@ -41,15 +41,14 @@ _MAIN: Final = {"name": "hera-specon.io/main"}
 """Stands for the patch of the main container while the rest becomes JSON."""
 
 
-def pod_patch(given: str | None, sweep: str, grace: int, *, waits: bool, gang: bool) -> str:
+def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang: bool) -> str:
     """Return the podSpecPatch of a trial: the author's own, with ours.
 
     Args:
         given: The author's patch, YAML or JSON.
         sweep: Name of the sweep.
         grace: Seconds between SIGTERM and SIGKILL.
-        waits: Whether every attempt waits for a controller: a search gives each trial its hyperparameters, or the sweep
-            has its turn among others.
+        searched: Whether a search gives each trial its hyperparameters.
         gang: Whether the pod is that of one worker of several.
 
     Raises:
@@ -65,7 +64,7 @@ def pod_patch(given: str | None, sweep: str, grace: int, *, waits: bool, gang: b
     text = json.dumps({**patch, **helpers, **ours})
     # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
     main = worker_container(sweep) if gang else main_container(sweep)
-    gated = worker_gates(sweep, first=waits) if gang else gates(sweep, every=waits)
+    gated = worker_gates(sweep, first=searched) if gang else gates(sweep, every=searched)
     return f"{text.replace(json.dumps(_MAIN), main).removesuffix('[]}')}{gated}}}"
 
 

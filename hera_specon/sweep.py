@@ -286,8 +286,9 @@ class Sweep(_SweepTemplates, Container):
         workers: Processes that train one trial together, each with ``resources``: ``4``, or ``(1, 4)`` for the least
             and the most where a policy may let the trial grow and shrink. All of them start together, or none.
         weight: What the sweep counts among those of its namespace that share a cluster with it: with 2, twice as much
-            as with 1, which is the default (0.01 to 100). With a weight or a priority, trials wait for the controller,
-            which starts as many as are the sweep's part; see ``specon queue``. On one machine both mean nothing.
+            as with 1, which is the default (0.01 to 100). With a weight or a priority, submitted trials wait for the
+            controller, which starts as many as are the sweep's part; see ``specon queue``. On one machine both mean
+            nothing.
         priority: A whole number from -100 to 100, by default 0: of the sweeps of its namespace, those of a higher one
             come first.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a

@@ -69,7 +69,7 @@ class TrialSettings:
     ``flags`` tells how each hyperparameter stands on the command line.
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
-    ``weight`` and ``priority`` count among sweeps that share a cluster; with either, each trial waits for its turn.
+    ``weight`` and ``priority`` count among sweeps that share a cluster; None where its author names none.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
     """
 
@@ -96,11 +96,6 @@ class TrialSettings:
     def hyperparameters(self) -> tuple[str, ...]:
         """Names of the hyperparameters."""
         return tuple(self.flags)
-
-    @property
-    def waits_for_controller(self) -> bool:
-        """Whether every attempt waits until a controller lets it start."""
-        return self.search is not None or self.weight is not None or self.priority is not None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -171,8 +166,8 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     program.termination_message_policy = program.termination_message_policy or "FallbackToLogsOnError"
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
-    waits = settings.waits_for_controller
-    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, waits=waits, gang=gang)
+    searched = settings.search is not None
+    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang)
     if pod.container is not None:
         _pass_hyperparameters(pod.container, settings)
     return pod
