@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeGuard
 from controllers.core.labels import INPUT_DELAY, INPUT_PARAMS, INPUT_TRIAL, SUFFIX_ARRIVAL, Keep
 from controllers.core.model import Direction
 from controllers.core.policy import Policy
+from controllers.core.queue_places import why_no_priority, why_no_weight
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.policies.wrappers.stacked import Stacked
 from controllers.worlds.local.working_folders import check_own
@@ -262,6 +263,17 @@ def kept_checkpoints(given: object) -> Keep:
     except ValueError as error:
         problem = f"keep= is one of {', '.join(repr(keep.value) for keep in Keep)}, not {given!r}"
         raise SweepError(problem) from error
+
+
+def check_place_among_others(weight: object, priority: object) -> None:
+    """Check what a sweep says of its place among those that share a cluster with it; None says nothing.
+
+    Raises:
+        SweepError: One is out of its bounds.
+    """
+    whys = (None if weight is None else why_no_weight(weight), None if priority is None else why_no_priority(priority))
+    for problem in filter(None, whys):
+        raise SweepError(problem)
 
 
 def policy_text(policy: PolicyChoice) -> str:

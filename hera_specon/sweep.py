@@ -31,6 +31,7 @@ from hera_specon.settings import (
     PolicyChoice,
     WorkersChoice,
     check_distinct,
+    check_place_among_others,
     check_sweep_name,
     input_name,
     is_whole,
@@ -66,6 +67,8 @@ class _SweepTemplates(SweepTemplateBase):
     retries: int = 3
     grace: int = 60
     workers: WorkersChoice = 1
+    weight: float | None = None
+    priority: int | None = None
     deadline: Goal | None = None
     target: Goal | None = None
     seconds_per_step: Goal | None = None
@@ -157,6 +160,8 @@ class _SweepTemplates(SweepTemplateBase):
             retries=self.retries,
             grace=self.grace,
             workers=workers_range(self.workers),
+            weight=self.weight,
+            priority=self.priority,
             goals=self._goals(len(self._points())),
             params=params_text(self._points()),
             search=self._search(),
@@ -206,6 +211,7 @@ class _SweepTemplates(SweepTemplateBase):
             problem = f"grace= is a whole number of seconds above 0, not {self.grace!r}"
             raise SweepError(problem)
         workers_range(self.workers)
+        check_place_among_others(self.weight, self.priority)
         own_paths(self.own_folder)
         self._queue()
         if self.policy is not None:
@@ -291,6 +297,12 @@ class Sweep(_SweepTemplates, Container):
         grace: Seconds a trial has for its checkpoint between SIGTERM and SIGKILL.
         workers: Processes that train one trial together, each with ``resources``: ``4``, or ``(1, 4)`` for the least
             and the most where a policy may let the trial grow and shrink. All of them start together, or none.
+        weight: What the sweep counts among those of its namespace that share a cluster with it: with 2, twice as much
+            as with 1, which is the default (0.01 to 100). With a weight or a priority, submitted trials wait for the
+            controller, which starts as many as are the sweep's part; see ``specon queue``. On one machine both mean
+            nothing.
+        priority: A whole number from -100 to 100, by default 0: of the sweeps of its namespace, those of a higher one
+            come first.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.

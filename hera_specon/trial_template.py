@@ -70,6 +70,7 @@ class TrialSettings:
     ``flags`` tells how each hyperparameter stands on the command line.
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
+    ``weight`` and ``priority`` count among sweeps that share a cluster; None where its author names none.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
     ``queue`` is the Kueue queue in which each waits, None where none does.
     """
@@ -88,6 +89,8 @@ class TrialSettings:
     goals: SweepGoals
     params: str
     own_security: bool = False
+    weight: float | None = None
+    priority: int | None = None
     search: str | None = None
     own_folder: Ordered[str] | None = None
     queue: str | None = None
@@ -262,6 +265,10 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
         notes[labels.ANNOTATION_MIN_WORKERS] = str(settings.workers.least)
     if settings.policy is not None:
         notes[labels.ANNOTATION_POLICY] = settings.policy
+    if settings.weight is not None:
+        notes[labels.ANNOTATION_WEIGHT] = f"{settings.weight:g}"
+    if settings.priority is not None:
+        notes[labels.ANNOTATION_PRIORITY] = str(settings.priority)
     if settings.search is not None:
         notes[labels.ANNOTATION_SEARCH] = settings.search
     if settings.own_folder is not None:

@@ -13,6 +13,7 @@ from controllers.cluster.action_report import ActionReport, done_tags, recommend
 from controllers.cluster.campaign_world import BusyNodes, LeaderOnly, ReportedUsage
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
+from controllers.cluster.shared_cluster import Seat, SharedCluster
 from controllers.cluster.sweep_record import CampaignEnding, NoResultError, SweepRecord
 from controllers.cluster.trial_runs import CampaignTrialRuns
 from controllers.core import labels, trial_lists
@@ -30,6 +31,8 @@ from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.drivers import SweepPorts, make_drivers
 from controllers.driving.policy_change import PolicyChange
+from controllers.driving.shared_world import AsksOfAll, SharedWorld
+from controllers.driving.time_left import TimeLeft
 from controllers.policies import Default, Pinned, WithoutShares
 from controllers.policies.registry import parse_policy, spec_or_name
 from controllers.search import SearchQueue
@@ -76,7 +79,8 @@ class Worlds(Protocol):
 class SharedServices:
     """What all campaigns share. ``epoch`` gives Unix seconds, ``interval`` is in seconds.
 
-    ``why_no_shares`` says why the cluster changes no share of a running trial, empty where it does.
+    ``why_no_shares`` says why the cluster changes no share of a running trial, empty where it does. ``cluster`` decides
+    between them; without it, each sees the others as load alone.
     """
 
     worlds: Worlds
@@ -90,6 +94,7 @@ class SharedServices:
     interval: float
     recommend: bool
     why_no_shares: Callable[[], str] = str
+    cluster: SharedCluster | None = None
 
 
 class CampaignRun:
@@ -108,6 +113,10 @@ class CampaignRun:
         self._usage = ReportedUsage()
         opened = services.worlds.open(campaign, self._clock.now, self._run_of, self._usage)
         self._world, self._store = opened
+        self._left = TimeLeft()
+        acts_on = LeaderOnly(self._world, services.leading, recommend=services.recommend)
+        self._shared = SharedWorld(acts_on, self._left.of)
+        self._heard: tuple[object, ...] = ()
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
         self._asks = AsksInText()
@@ -119,6 +128,7 @@ class CampaignRun:
             self._steered_by = self._assemble(stack)
             self._driver = self._steered_by(self._change.policy)
             self._bill = lambda: self._driver.bill
+            self._join_others(stack)
             self._stack = stack.pop_all()
 
     @property
@@ -147,7 +157,7 @@ class CampaignRun:
             self.keep_state()
             self._driver = self._steered_by(self._change.policy)
         now = self._clock.now()
-        if self._searches.answered:
+        if self._searches.answered or self._heard_news():
             self._searches.answered = False
             self._driver.due_at = min(self._driver.due_at, self._beats.at(now))
         # To advance the world is to go on with moves, which are not for a controller that only recommends.
@@ -236,7 +246,7 @@ class CampaignRun:
         first = first_nodes(campaign)
         ports = SweepPorts(
             world=world,
-            acted_on=BusyNodes(LeaderOnly(world, services.leading, recommend=services.recommend), usage),
+            acted_on=BusyNodes(self._shared, usage),
             acts_as=self._acts_as,
             source=background,
             store=self._store,
@@ -245,10 +255,10 @@ class CampaignRun:
             guard=lambda policy: Pinned(
                 policy=guard_policy(self._within_means(policy)), first_nodes=first, short=world.short
             ),
-            requests=self._asks,
+            requests=AsksOfAll(self._asks, self._shared),
             search=self._searches,
             logs=(report,),
-            observers=(self._tags, usage),
+            observers=(self._tags, usage, self._left),
             cores_used=usage.cores_used,
             keep_events=record.append,
             keep_forecasts=record.append_forecasts,
@@ -259,6 +269,25 @@ class CampaignRun:
         record.start(campaign.sweeps)
         stack.callback(record.stop, _STOP_S)
         return make_drivers(ports)
+
+    def _join_others(self, stack: ExitStack) -> None:
+        """Share the cluster with all other campaigns from now on."""
+        cluster, campaign = self._services.cluster, self._campaign
+        if cluster is None:
+            return
+        name = f"{campaign.namespace}/{campaign.workflow}/{campaign.uid}/{campaign.policy}"
+        cluster.join(
+            name,
+            Seat(lambda: self._campaign, self._shared, lambda: self._change.policy, self._asks.asked),
+        )
+        stack.callback(cluster.leave, name)
+
+    def _heard_news(self) -> bool:
+        """Return whether the arbiter wants something else of this sweep than before."""
+        part = self._shared.part
+        told = () if part is None else (part.starts, part.held_back, part.gives_back)
+        heard, self._heard = self._heard, told
+        return told != heard
 
     def _acts_as(self, policy: Policy[Any]) -> Policy[Any]:
         """Return what the result is of: what only recommends changes nothing, and leaves the default scheduler."""

@@ -98,6 +98,7 @@ class Campaigns:
         instruments: what is shown to Prometheus.
         leading: whether to go on; asked before each campaign.
         beside: does something on another thread, so that nobody waits for it.
+        decide: has what decides between campaigns do so, before each round.
     """
 
     def __init__(
@@ -107,12 +108,14 @@ class Campaigns:
         instruments: Instruments,
         leading: Callable[[], bool],
         beside: Callable[[Callable[[], None]], threading.Thread] = _begun,
+        decide: Callable[[], object] = bool,
     ) -> None:
         self._start = start
         self._clock = clock
         self._instruments = instruments
         self._leading = leading
         self._beside = beside
+        self._decide = decide
         self._slots: dict[tuple[str, str], _Slot] = {}
         self._closing: dict[tuple[str, str], threading.Thread] = {}
         self._turn: dict[str, int] = {}
@@ -139,6 +142,7 @@ class Campaigns:
             by_namespace.setdefault(slot.campaign.namespace, []).append(slot)
         self._turn = {namespace: self._turn.get(namespace, 0) for namespace in by_namespace}
         self._closing = {key: thread for key, thread in self._closing.items() if thread.is_alive()}
+        self._decide()
         for namespace, slots in by_namespace.items():
             self._step_namespace(namespace, slots)
         self._show()

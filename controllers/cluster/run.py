@@ -21,9 +21,11 @@ from controllers.cluster.logs import configure_logs, fields
 from controllers.cluster.loop import ControllerLoop
 from controllers.cluster.node_kinds_file import read_node_kinds
 from controllers.cluster.settings import ControllerSettings
+from controllers.cluster.shared_cluster import SharedCluster, teller
 from controllers.core.actions import Action
 from controllers.core.errors import SpeconError
 from controllers.core.ports import World
+from controllers.policies.arbiter import Arbiter
 from controllers.search import SearchQueue
 from controllers.tracking.access import be_impatient, problem_with
 from controllers.tracking.background import BackgroundReader
@@ -80,6 +82,9 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
         asked = KubeApi.load(settings.kubeconfig, settings.context, read_s=_ASKED_S)
         stack.callback(asked.close)
         abilities = AbilityWatch(asked, view, instruments, time.monotonic)
+        cluster = SharedCluster(
+            Arbiter(terms=settings.terms), time.monotonic, lambda: api.epoch() or time.time(), teller(view)
+        )
         services = SharedServices(
             worlds=ArgoWorlds(view, events, lambda: abilities.found.can, recommend=settings.recommend),
             client=client,
@@ -92,9 +97,14 @@ def run_controller(settings: ControllerSettings, stop: threading.Event) -> None:
             interval=settings.interval,
             recommend=settings.recommend,
             why_no_shares=lambda: abilities.found.why_no_shares,
+            cluster=None if settings.recommend else cluster,
         )
         campaigns = Campaigns(
-            lambda campaign: CampaignRun(campaign, services), time.monotonic, instruments, services.leading
+            lambda campaign: CampaignRun(campaign, services),
+            time.monotonic,
+            instruments,
+            services.leading,
+            decide=bool if settings.recommend else cluster.decide,
         )
         loop = ControllerLoop(
             view=view,

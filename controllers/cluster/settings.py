@@ -4,12 +4,13 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
 from controllers.cluster.node_kinds_file import NodeKindsError, read_node_kinds
 from controllers.core.errors import SpeconError
+from controllers.policies.arbiter.demands import Terms
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.argo.calls.grants import LeaveBy
@@ -33,6 +34,7 @@ class ControllerSettings:
     ``namespaces`` is empty for all. ``interval`` lies between two looks at a sweep in which nothing changes, and
     between two queries of MLflow. After ``stale_after`` without news from the API server the controller does nothing.
     ``leave_by`` is how trials are asked to leave, ``node_kinds`` the file that says what nodes can come, if any does.
+    ``terms`` is what the platform grants each namespace of the cluster.
     """
 
     namespaces: tuple[str, ...]
@@ -50,6 +52,7 @@ class ControllerSettings:
     log_level: str
     leave_by: LeaveBy = "auto"
     node_kinds: str = ""
+    terms: Terms = field(default_factory=dict)
     kubeconfig: str | None = None
     context: str | None = None
 

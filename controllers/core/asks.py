@@ -12,13 +12,13 @@ from controllers.core.model import Ask
 
 MOST_WRITTEN: Final = MOST_OF_AN_OBJECT
 """Characters that are read at all."""
-_KNOWN: Final = frozenset(Ask)
+_OF_OWNERS: Final = frozenset({Ask.PAUSE, Ask.STOP})
 
 
 def asks_in(written: str) -> dict[str, Ask]:
     """Return what is asked by the short id of each trial, such as ``vae.t007``; nothing where that makes no sense."""
     asked = trial_lists.read(written, MOST_WRITTEN)
-    return {trial: Ask(ask) for trial, ask in asked.items() if ask in _KNOWN}
+    return {trial: Ask(ask) for trial, ask in asked.items() if ask in _OF_OWNERS}
 
 
 def asks_written(asks: Mapping[str, Ask]) -> str:

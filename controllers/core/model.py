@@ -32,10 +32,14 @@ class Direction(StrEnum):
 
 
 class Ask(StrEnum):
-    """What the owner of a trial asks for, whatever a policy wants: that it waits, or that it ends."""
+    """What is asked of a trial, whatever a policy wants: that it waits, or that it ends. Owners ask for both.
+
+    ``YIELD`` is what an arbiter asks between sweeps: that it waits, since others have less than their part.
+    """
 
     PAUSE = "pause"
     STOP = "stop"
+    YIELD = "yield"
 
 
 class Category(StrEnum):

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
+from controllers.cluster.namespace_terms import read_terms
 from controllers.cluster.settings import LOG_LEVELS, ControllerSettings, ControllerSettingsError, own_namespace
 from controllers.driving.stop_signals import stop_on_signals
 from controllers.policies.kit.settings import DEFAULT_POLICY
@@ -71,6 +73,13 @@ def _split(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -
     "--node-kinds", default="", metavar="FILE", help="YAML file: the kinds of nodes that can come, and what nodes cost."
 )
 @_option(
+    "--shares",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="YAML with the weight, priority and quota of each namespace.",
+)
+@_option(
     "--log-format",
     type=click.Choice(["json", "text"]),
     default="json",
@@ -103,6 +112,7 @@ def _settings(
     all_namespaces: bool,
     mlflow_tracking_uri: str,
     lease_namespace: str | None,
+    shares: Path | None,
     **rest: Any,  # noqa: ANN401 - checked by the settings
 ) -> ControllerSettings:
     if namespace and all_namespaces:
@@ -113,5 +123,6 @@ def _settings(
         namespaces=() if all_namespaces else namespace or (own,),
         tracking_uri=mlflow_tracking_uri,
         lease_namespace=lease_namespace or own,
+        terms={} if shares is None else read_terms(shares),
         **rest,
     )

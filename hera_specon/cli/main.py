@@ -16,6 +16,7 @@ from hera_specon.cli.group import OnDemandGroup
             "doctor",
             "submit",
             "status",
+            "queue",
             "report",
             "export",
             "clean",

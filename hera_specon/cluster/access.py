@@ -73,13 +73,13 @@ def workflow_record(workflow: Json) -> WorkflowRecord:
     return record
 
 
-def read_workflows(access: Access) -> list[WorkflowRecord]:
-    """Return the workflows of the namespace that have a sweep, the newest first.
+def read_workflows(access: Access, *, everywhere: bool = False) -> list[WorkflowRecord]:
+    """Return the workflows that have a sweep, the newest first: of the namespace, or ``everywhere``.
 
     Raises:
         ApiError: They may not be read.
     """
-    pages = access.api.pages(WORKFLOWS.path(access.namespace), {}, _PAGE)
+    pages = access.api.pages(WORKFLOWS.path(None if everywhere else access.namespace), {}, _PAGE)
     workflows = [workflow for page in pages for workflow in mappings(page, "items")]
     records = [record for workflow in workflows if (record := project_workflow(dict(workflow))) is not None]
     return sorted(records, key=lambda record: record.created_at, reverse=True)

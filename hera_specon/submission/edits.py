@@ -79,12 +79,14 @@ def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
         others = [entry for entry in container.get("env") or [] if entry.get("name") != TRACKING_URI]
         # The first one: others may be told by it.
         container["env"] = [{"name": TRACKING_URI, "value": overrides.tracking_uri}, *others]
+    notes = template["metadata"].get("annotations", {})
+    takes_turns = bool({labels.ANNOTATION_WEIGHT, labels.ANNOTATION_PRIORITY} & notes.keys())
     try:
-        named = template["metadata"].get("annotations", {}).get(labels.ANNOTATION_POLICY)
+        named = notes.get(labels.ANNOTATION_POLICY)
         places_first = bool(named) and Place in parse_policy(str(named)).needs
     except PolicyError:
         places_first = False  # the checks that follow say what is wrong with the policy
-    if overrides.gate_first or overrides.first_nodes is not None or places_first:
+    if overrides.gate_first or overrides.first_nodes is not None or places_first or takes_turns:
         patch, sweep = str(template.get("podSpecPatch") or ""), sweep_of(template)
         kinds = (*(gates(sweep, **kind) for kind in _OTHER_GATES), worker_gates(sweep, first=True))
         first = {gates(sweep): gates(sweep, first=True), worker_gates(sweep): worker_gates(sweep, first=True)}

@@ -52,7 +52,8 @@ class Campaign:
     retry makes it unfinished again. ``sweeps`` gives the MLflow experiment of each sweep id, as far as the workflow has
     got; ``annotations`` the workflow's annotations of ours. ``takes_unset`` tells that trials whose author named no
     policy belong here too. ``home_known`` tells that the sweep's first workflow is there, and in the same namespace:
-    where it is gone, only MLflow knows whose sweep this one continues.
+    where it is gone, only MLflow knows whose sweep this one continues. ``weight`` and ``priority`` are the highest
+    of its sweeps.
     """
 
     namespace: str
@@ -66,6 +67,8 @@ class Campaign:
     annotations: Mapping[str, str]
     takes_unset: bool
     home_known: bool = True
+    weight: float = 1.0
+    priority: int = 0
 
     def owns(self, trial: TrialDefinition) -> bool:
         """Whether a trial of the workflow belongs to this campaign."""
@@ -367,6 +370,8 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str, *, home_known: 
             annotations=workflow.annotations,
             takes_unset=policy == default_policy,
             home_known=home_known,
+            weight=max(sweeps[sweep].weight for sweep in ids),
+            priority=max(sweeps[sweep].priority for sweep in ids),
         )
         for policy, ids in by_policy.items()
     ]

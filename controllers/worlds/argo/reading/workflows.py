@@ -11,6 +11,7 @@ from controllers.core import labels
 from controllers.core.annotations import most_read_of, size_of
 from controllers.core.expressions import LEFT, SWEEP_UID
 from controllers.core.ports import ComingTrial
+from controllers.core.queue_places import priority_in, weight_in
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import (
     PackedError,
@@ -102,12 +103,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class SweepDefinition:
-    """A sweep as the workflow's templates define it."""
+    """A sweep as the workflow's templates define it; ``weight`` and ``priority`` count within its namespace."""
 
     id: str
     policy: str | None
     experiment: str
     tracking_uri: str
+    weight: float = 1.0
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +285,12 @@ def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tupl
         env = filled(template.env, known)
         sweep = env.get(contract.ENV_SWEEP_ID) or env.get(contract.ENV_TRIAL_ID, "").rpartition(".")[0]
         if sweep.startswith(f"{known[SWEEP_UID]}.") and "{{" not in sweep:
-            policy = dict(template.annotations).get(labels.ANNOTATION_POLICY)
+            notes = dict(template.annotations)
+            policy = notes.get(labels.ANNOTATION_POLICY)
             experiment, tracking = env.get(EXPERIMENT, ""), env.get(TRACKING_URI, "")
-            sweeps.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking))
+            weight = weight_in(notes.get(labels.ANNOTATION_WEIGHT, ""))
+            priority = priority_in(notes.get(labels.ANNOTATION_PRIORITY, ""))
+            sweeps.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking, weight, priority))
     return tuple(sweeps.values())
 
 

@@ -9,7 +9,7 @@ from controllers.core.model import Ask, NodeName, Phase, Snapshot, Trial, TrialI
 from controllers.core.policy import Policy
 from controllers.policies import Default, Guarded, Managed, Pinned
 from controllers.policies.kit.settings import NoState
-from controllers.policies.wrappers.managed import BY_OWNER
+from controllers.policies.wrappers.managed import BY_OWNER, FOR_OTHERS
 from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 A, B = TrialId("a"), TrialId("b")
@@ -88,3 +88,15 @@ def test_the_newest_text_counts() -> None:
     assert asks.asked() == {"a": Ask.STOP}
     asks.take("")
     assert asks.asked() == {}
+
+
+def test_a_trial_that_is_to_yield_is_suspended_for_others_and_waits() -> None:
+    seen = replace(
+        snapshot(60.0, (trial("a", "w1"), suspended("b")), (node("w1"),)), asked={A: Ask.YIELD, B: Ask.YIELD}
+    )
+    managed = Managed(policy=Busybody())
+    assert managed.decide(seen, managed.initial()).proposals == (Proposal(Suspend(A), FOR_OTHERS),)
+
+
+def test_nobody_but_the_arbiter_asks_a_trial_to_yield() -> None:
+    assert asks_in('{"a": "yield", "b": "pause"}') == {"b": Ask.PAUSE}

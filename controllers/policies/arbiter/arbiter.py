@@ -1,0 +1,292 @@
+"""The arbiter: once per round it says what each sweep may use, whatever their policies want. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import floor
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+
+from controllers.core.model import Node, NodeKind, NodeName, TrialId
+from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, SweepDemand, Terms, terms_of
+from controllers.policies.arbiter.filling import Filling, Line
+from controllers.policies.arbiter.parts import Part, Verdict
+from controllers.policies.arbiter.reasons import reason_of
+from controllers.policies.arbiter.spare_cores import cores_now, spare_cores
+
+TURN_S = 30.0
+"""Seconds for which a sweep may move a trial where there are fewer moves than sweeps: then others may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """When the arbiter first saw this attempt run, in seconds of its clock."""
+
+    attempt: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ArbiterState:
+    """What one round tells the next; all in seconds of the arbiter's clock.
+
+    ``began`` is by running trial, ``unkept`` since when others are meant to have its room. ``hungry`` says since when a
+    sweep has had nothing though it waits, ``offered`` since when it has had room and started nothing.
+    """
+
+    began: Mapping[TrialId, Began] = field(default_factory=dict)
+    unkept: Mapping[TrialId, float] = field(default_factory=dict)
+    hungry: Mapping[str, float] = field(default_factory=dict)
+    offered: Mapping[str, float] = field(default_factory=dict)
+
+
+class Arbiter(BaseModel):
+    """Shares a cluster out among sweeps: weighted dominant resource fairness, namespaces first.
+
+    **Parts.** Trials get their places one after another, each time of the sweep that has the least for its weight. A
+    namespace of a higher priority comes first, and so does a sweep within its namespace. What one cannot use goes to
+    the others.
+
+    **Nobody starves.** A sweep that has had nothing for ``patience`` gets one trial's worth before all others.
+
+    **Giving back.** A trial whose room others are meant to have is suspended, if it has run for ``keeps`` and does not
+    end ``soon``. Nothing is suspended for a difference that would only change hands.
+
+    **Room that nobody takes.** A sweep that starts nothing for ``lapses``, though it has room, leaves it to the others
+    until ``asks_again``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
+
+    terms: SkipValidation[Terms] = {}
+    patience: float = Field(default=600.0, gt=0, description="seconds after which a sweep with nothing comes first")
+    keeps: float = Field(default=300.0, ge=0, description="seconds that a trial runs before it is suspended for others")
+    settles: float = Field(default=15.0, ge=0, description="seconds for which others must have a claim to its room")
+    soon: float = Field(default=60.0, ge=0, description="seconds to its end within which a trial is left to end")
+    lapses: float = Field(default=120.0, gt=0, description="seconds of room not taken, after which others may have it")
+    asks_again: float = Field(default=600.0, gt=0, description="seconds after which the sweep may have room again")
+    disruption: float = Field(
+        default=0.25, gt=0, le=1, description="part of all trials that may be moving or leaving at once, always one"
+    )
+
+    def decide(
+        self,
+        now: float,
+        sweeps: Iterable[SweepDemand],
+        nodes: Sequence[Node],
+        state: ArbiterState,
+        kinds: Sequence[NodeKind] = (),
+    ) -> Verdict[ArbiterState]:
+        """Return each sweep's part; the same in whatever order sweeps, trials and nodes are given.
+
+        Args:
+            now: Seconds of a clock of the arbiter's own.
+            sweeps: Those with trials that have not ended.
+            nodes: What the trials of all sweeps together can have of each node.
+            state: What the last round returned.
+            kinds: What nodes can come.
+        """
+        sweeps = sorted(sweeps, key=lambda sweep: sweep.name)
+        nodes = sorted(nodes, key=lambda node: node.name)
+        began = _began(now, sweeps, state.began)
+        hungry = {s.name: state.hungry.get(s.name, now) for s in sweeps if not _holds(s) and _waiting(s)}
+        offered = self._still_offered(now, sweeps, state)
+        lapsed = {name for name, since in offered.items() if now - since >= self.lapses}
+        lines = [self._line(sweep, began, without_waiting=sweep.name in lapsed) for sweep in sweeps]
+        filling = Filling(lines, self.terms, nodes, sorted(kinds, key=lambda kind: kind.name))
+        self._serve_first(now, filling, hungry)
+        filling.fill()
+        for line in lines:
+            if any(room.clear and not room.new for _, room in line.given.values()):
+                offered.setdefault(line.sweep.name, now)
+            elif line.sweep.name not in lapsed:
+                offered.pop(line.sweep.name, None)
+        unkept = {t.id: state.unkept.get(t.id, now) for ln in lines for t in (*ln.unkept, *ln.over_quota)}
+        leaving = self._leaving(now, lines, began, unkept, filling)
+        parts = self._parts(now, filling, leaving, hungry, lapsed)
+        return Verdict(parts, ArbiterState(began, unkept, hungry, offered))
+
+    def _line(self, sweep: SweepDemand, began: Mapping[TrialId, Began], *, without_waiting: bool) -> Line:
+        def staying(trial: Claimant) -> tuple[Any, ...]:
+            soon = trial.left_s is not None and trial.left_s <= self.soon
+            since = began[trial.id].at if trial.id in began else 0.0
+            return not soon, trial.steady, -trial.workers, -trial.each.memory, since, trial.id
+
+        running = sorted((trial for trial in sweep.trials if trial.nodes), key=staying)
+        waiting = sorted(_waiting(sweep), key=lambda trial: (trial.since, trial.id))
+        return Line(sweep, [*running, *(() if without_waiting else waiting)][::-1])
+
+    def _serve_first(self, now: float, filling: Filling, hungry: Mapping[str, float]) -> None:
+        """Count what is about to run, and give one trial's worth to those that have had nothing for long."""
+        for line in filling.lines:
+            for trial in line.sweep.trials:
+                if trial.starting:
+                    filling.count(line, trial.asked)
+        starving = [ln for ln in filling.lines if now - hungry.get(ln.sweep.name, now) >= self.patience and ln.todo]
+        for line in sorted(starving, key=lambda line: (hungry[line.sweep.name], line.sweep.name)):
+            while not line.given and (trial := line.take_next()) is not None:
+                filling.serve(line, trial)
+
+    def _still_offered(self, now: float, sweeps: Sequence[SweepDemand], state: ArbiterState) -> dict[str, float]:
+        """Return since when sweeps have had room that they did not take; what starts a trial takes it."""
+        known = {}
+        for sweep in sweeps:
+            since = state.offered.get(sweep.name)
+            ran = any(t.starting or (t.nodes and t.id not in state.began) for t in sweep.trials)
+            if since is not None and not ran and now - since < self.lapses + self.asks_again:
+                known[sweep.name] = since
+        return known
+
+    def _leaving(
+        self,
+        now: float,
+        lines: Sequence[Line],
+        began: Mapping[TrialId, Began],
+        unkept: Mapping[TrialId, float],
+        filling: Filling,
+    ) -> dict[str, list[TrialId]]:
+        """Return the trials to suspend now, by sweep: as many as may be on the move at once."""
+        claimed = {name for _, name, _ in filling.promised_on()}
+        under_way = sum(bool(t.nodes) and not t.steady for line in lines for t in line.sweep.trials)
+        budget = self._budget(lines) - under_way
+        chosen: dict[str, list[TrialId]] = {}
+
+        def ripe(trial: Claimant) -> bool:
+            ends_soon = trial.left_s is not None and trial.left_s <= self.soon
+            settled = now - unkept[trial.id] >= self.settles and now - began[trial.id].at >= self.keeps
+            return trial.steady and settled and not ends_soon
+
+        def due() -> Iterable[tuple[Line, Claimant]]:
+            for line in lines:
+                # Its room would go to its own pods, which wait at the scheduler.
+                useless = any(not t.nodes and not t.held_back and not t.starting for t in line.sweep.trials)
+                claims = [] if useless else [t for t in line.unkept if not claimed.isdisjoint(t.nodes)]
+                yield from ((line, trial) for trial in (*line.over_quota, *claims) if ripe(trial))
+
+        for line, trial in islice(sorted(due(), key=lambda it: (unkept[it[1].id], it[1].id)), max(0, budget)):
+            chosen.setdefault(line.sweep.name, []).append(trial.id)
+        return chosen
+
+    def _budget(self, lines: Sequence[Line]) -> int:
+        live = sum(bool(trial.nodes) for line in lines for trial in line.sweep.trials)
+        return max(1, floor(live * self.disruption))
+
+    def _parts(
+        self,
+        now: float,
+        filling: Filling,
+        leaving: Mapping[str, Sequence[TrialId]],
+        hungry: Mapping[str, float],
+        lapsed: set[str],
+    ) -> dict[str, Part]:
+        lines = filling.lines
+        weights = self._weights(lines)
+        free = {name: amount.cpu for name, amount in filling.ledger.free.items()}
+        spare = spare_cores(lines, free, weights)
+        claims, everybody = _claims(filling, spare)
+        moves = self._moves(now, lines)
+        parts = {}
+        grown: dict[str, float] = {}
+        for cores in spare.values():
+            for name, more in cores.items():
+                grown[name] = grown.get(name, 0.0) + more
+        for line in lines:
+            name = line.sweep.name
+            starts = frozenset(line.given)
+            waiting = [trial for trial in line.sweep.trials if _waits(trial)]
+            bound = not line.sweep.places or bool(line.quota)
+            to_come: dict[NodeName, str] = {}
+            for _, room in line.given.values():
+                to_come |= room.new
+            part = Part(
+                has=sum((trial.has for trial in line.sweep.trials), NOTHING),
+                entitled=line.amount + Amount(grown.get(name, 0.0)),
+                running=sum(bool(trial.nodes) for trial in line.sweep.trials),
+                waiting=len(waiting),
+                starts=starts,
+                held_back=frozenset(t.id for t in waiting if bound and t.id not in starts and t.held_back),
+                gives_back=tuple(leaving.get(name, ())),
+                claims=everybody,
+                own=claims[name],
+                moves=moves[name],
+                new_nodes=dict(Counter(to_come.values())),
+                waits_since=hungry.get(name),
+                reason=reason_of(line, filling.ledger, lapsed=name in lapsed, gives_back=len(leaving.get(name, ()))),
+            )
+            parts[name] = part
+        return parts
+
+    def _weights(self, lines: Sequence[Line]) -> dict[str, float]:
+        """Return each sweep's weight among all: that of its namespace, as far as it has that among its sweeps."""
+        of_namespace: dict[str, float] = {}
+        for line in lines:
+            of_namespace[line.sweep.namespace] = of_namespace.get(line.sweep.namespace, 0.0) + line.sweep.weight
+        return {
+            line.sweep.name: terms_of(line.sweep.namespace, self.terms).weight
+            * line.sweep.weight
+            / of_namespace[line.sweep.namespace]
+            for line in lines
+        }
+
+    def _moves(self, now: float, lines: Sequence[Line]) -> dict[str, int]:
+        """Return how many trials of each sweep may be on the move at once; each has its turn where there are few."""
+        names = [line.sweep.name for line in lines if any(trial.steady for trial in line.sweep.trials)]
+        moves = {line.sweep.name: 0 for line in lines}
+        if not names:
+            return moves
+        each, more = divmod(self._budget(lines), len(names))
+        first = int(now // TURN_S) % len(names)
+        for index, name in enumerate((*names[first:], *names[:first])):
+            moves[name] = each + (index < more)
+        return moves
+
+
+def _claims(
+    filling: Filling, spare: Mapping[NodeName, Mapping[str, float]]
+) -> tuple[dict[str, dict[NodeName, Amount]], dict[NodeName, Amount]]:
+    """Return what of each node is meant for which sweep and not yet had by it, and that for all together."""
+    claims: dict[str, dict[NodeName, Amount]] = {line.sweep.name: {} for line in filling.lines}
+    everybody: dict[NodeName, Amount] = {}
+
+    def claim(name: str, node: NodeName, amount: Amount) -> None:
+        claims[name][node] = claims[name].get(node, NOTHING) + amount
+        everybody[node] = everybody.get(node, NOTHING) + amount
+
+    for line, node, amount in filling.promised_on():
+        claim(line.sweep.name, node, amount)
+    for line in filling.lines:
+        # Shares that a policy shrank are its own again, whoever else has grown meanwhile.
+        asked: dict[NodeName, float] = {}
+        for trial in line.kept if line.sweep.grows else ():
+            for node in trial.nodes:
+                asked[node] = asked.get(node, 0.0) + trial.each.cpu
+        now = cores_now(line.sweep) if asked else {}
+        for node, cores in asked.items():
+            lacks = cores + spare.get(node, {}).get(line.sweep.name, 0.0) - now.get(node, 0.0)
+            if lacks > 0 and node in spare:
+                claim(line.sweep.name, node, Amount(lacks))
+    return claims, everybody
+
+
+def _began(now: float, sweeps: Sequence[SweepDemand], before: Mapping[TrialId, Began]) -> dict[TrialId, Began]:
+    began: dict[TrialId, Began] = {}
+    for sweep in sweeps:
+        for trial in sweep.trials:
+            if trial.nodes:
+                known = before.get(trial.id)
+                began[trial.id] = known if known and known.attempt == trial.attempt else Began(trial.attempt, now)
+    return began
+
+
+def _waits(trial: Claimant) -> bool:
+    return not trial.nodes and not trial.starting
+
+
+def _waiting(sweep: SweepDemand) -> list[Claimant]:
+    return [trial for trial in sweep.trials if _waits(trial)]
+
+
+def _holds(sweep: SweepDemand) -> bool:
+    return any(trial.nodes or trial.starting for trial in sweep.trials)
