@@ -10,11 +10,13 @@ from random import Random
 from typing import Any, Final, Protocol, TypeGuard
 
 from controllers.core.labels import INPUT_DELAY, INPUT_PARAMS, INPUT_TRIAL, SUFFIX_ARRIVAL, Keep
+from controllers.core.means import MOST_MONEY, MOST_S, Means, why_no_amount
 from controllers.core.model import Direction
 from controllers.core.policy import Policy
 from controllers.core.queue_places import why_no_priority, why_no_weight
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.policies.wrappers.stacked import Stacked
+from controllers.worlds.local.workflow.values import ManifestValueError, parse_duration
 from controllers.worlds.local.working_folders import check_own
 from hera_specon.errors import SpaceError, SweepError
 
@@ -263,6 +265,26 @@ def kept_checkpoints(given: object) -> Keep:
     except ValueError as error:
         problem = f"keep= is one of {', '.join(repr(keep.value) for keep in Keep)}, not {given!r}"
         raise SweepError(problem) from error
+
+
+def sweep_means(by: object, budget: object) -> Means:
+    """Return what ``by=`` and ``budget=`` of a sweep say.
+
+    Raises:
+        SweepError: One is nothing of the kind.
+    """
+    seconds = by
+    if isinstance(by, str):
+        try:
+            seconds = parse_duration(by)
+        except ManifestValueError as error:
+            problem = f"by= is a time after the sweep's start such as 10800 or '3h', not {by!r}"
+            raise SweepError(problem) from error
+    for name, given, most in (("by=", seconds, MOST_S), ("budget=", budget, MOST_MONEY)):
+        why_not = None if given is None else why_no_amount(name, given, most)
+        if why_not is not None:
+            raise SweepError(why_not)
+    return Means(*(None if given is None else float(str(given)) for given in (seconds, budget)))
 
 
 def check_place_among_others(weight: object, priority: object) -> None:

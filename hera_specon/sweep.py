@@ -38,6 +38,7 @@ from hera_specon.settings import (
     kept_checkpoints,
     own_paths,
     policy_text,
+    sweep_means,
     workers_range,
 )
 from hera_specon.space import Point, Space, check_space
@@ -69,6 +70,8 @@ class _SweepTemplates(SweepTemplateBase):
     workers: WorkersChoice = 1
     weight: float | None = None
     priority: int | None = None
+    by: float | str | None = None
+    budget: float | None = None
     deadline: Goal | None = None
     target: Goal | None = None
     seconds_per_step: Goal | None = None
@@ -162,6 +165,7 @@ class _SweepTemplates(SweepTemplateBase):
             workers=workers_range(self.workers),
             weight=self.weight,
             priority=self.priority,
+            means=sweep_means(self.by, self.budget),
             goals=self._goals(len(self._points())),
             params=params_text(self._points()),
             search=self._search(),
@@ -212,6 +216,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         workers_range(self.workers)
         check_place_among_others(self.weight, self.priority)
+        sweep_means(self.by, self.budget)
         own_paths(self.own_folder)
         self._queue()
         if self.policy is not None:
@@ -303,6 +308,11 @@ class Sweep(_SweepTemplates, Container):
             nothing.
         priority: A whole number from -100 to 100, by default 0: of the sweeps of its namespace, those of a higher one
             come first.
+        by: Time from the workflow's start by which the whole sweep should end: seconds, or such as ``"3h"``. Where
+            nodes come and go, it then takes as few of them as end it in time. On one machine it means nothing.
+        budget: What the sweep may cost, in the currency of the nodes' prices that the controller was given: it takes as
+            many nodes as that pays, or with ``by`` the fewest that end it in time. A plan, not a limit: a sweep that
+            turns out longer is not ended.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.

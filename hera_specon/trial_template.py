@@ -28,6 +28,7 @@ from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
+from controllers.core.means import NO_MEANS, Means, means_notes
 from controllers.core.word_script import wrap
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
@@ -71,6 +72,7 @@ class TrialSettings:
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
     ``weight`` and ``priority`` count among sweeps that share a cluster; None where its author names none.
+    ``means`` are what it may take of nodes that come and go.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
     ``queue`` is the Kueue queue in which each waits, None where none does.
     """
@@ -91,6 +93,7 @@ class TrialSettings:
     own_security: bool = False
     weight: float | None = None
     priority: int | None = None
+    means: Means = NO_MEANS
     search: str | None = None
     own_folder: Ordered[str] | None = None
     queue: str | None = None
@@ -269,6 +272,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
         notes[labels.ANNOTATION_WEIGHT] = f"{settings.weight:g}"
     if settings.priority is not None:
         notes[labels.ANNOTATION_PRIORITY] = str(settings.priority)
+    notes.update(means_notes(settings.means))
     if settings.search is not None:
         notes[labels.ANNOTATION_SEARCH] = settings.search
     if settings.own_folder is not None:

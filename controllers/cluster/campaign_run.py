@@ -253,7 +253,7 @@ class CampaignRun:
             clock=self._clock,
             beats=self._beats,
             guard=lambda policy: Pinned(
-                policy=guard_policy(self._within_means(policy)), first_nodes=first, short=world.short
+                policy=guard_policy(self._as_it_can(policy), campaign.means), first_nodes=first, short=world.short
             ),
             requests=AsksOfAll(self._asks, self._shared),
             search=self._searches,
@@ -307,7 +307,7 @@ class CampaignRun:
         self._choose_policy()
         return True
 
-    def _within_means(self, policy: Policy[Any]) -> Policy[Any]:
+    def _as_it_can(self, policy: Policy[Any]) -> Policy[Any]:
         """Return ``policy`` as far as the cluster can carry it out, and say what it goes without."""
         if not goes_without_shares(policy, self._could):
             return policy

@@ -6,9 +6,10 @@ from typing import Any, Final
 from controllers.core.actions import Action, Resize
 from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError
+from controllers.core.means import NO_MEANS, Means
 from controllers.core.policy import Policy
 from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, Search, StateStore, World
-from controllers.policies import Guarded, LetGo, Managed, OffLeavingNodes
+from controllers.policies import Guarded, LetGo, Managed, OffLeavingNodes, WithinMeans
 from controllers.policies.comparison.clairvoyant import uninformed_parts
 from controllers.search import OptunaSearch
 
@@ -16,9 +17,13 @@ RESIZES_FREELY_S: Final = 0.5
 """The cooldown of a resize where it costs nothing, as the weight of a process does: less than between two looks."""
 
 
-def guard_policy(policy: Policy[Any], **settings: float) -> Policy[Any]:
-    """Return ``policy`` behind the guards that every world needs; ``settings`` are those of ``Guarded``."""
-    return Guarded(policy=LetGo(policy=OffLeavingNodes(policy=policy)), **settings)
+def guard_policy(policy: Policy[Any], means: Means = NO_MEANS, **settings: float) -> Policy[Any]:
+    """Return ``policy`` behind the guards that every world needs, and within the ``means`` of its sweep.
+
+    ``settings`` are those of ``Guarded``.
+    """
+    letting_go = LetGo(policy=OffLeavingNodes(policy=policy))
+    return Guarded(policy=WithinMeans(policy=letting_go, means=means) if means else letting_go, **settings)
 
 
 def assemble(  # noqa: PLR0913 - the ports of an engine, each named

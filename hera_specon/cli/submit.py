@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from controllers.core.errors import SpeconError
+from controllers.core.means import Means
 from hera_specon.cli.backend import check_parameters
 from hera_specon.cli.group import CommandFailure
+from hera_specon.cli.means_options import means_options
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, offloaded_option, parameters_option
 from hera_specon.cli.output import say, write_out
 
@@ -50,6 +52,8 @@ class SubmitRequest:
     image: str | None
     mlflow_tracking_uri: str | None
     gate_first: bool
+    by_s: float | None
+    budget: float | None
     first_nodes_of: str | None
     extend: str | None
     offloaded: bool
@@ -83,6 +87,7 @@ class SubmitRequest:
 @click.option("--policy", metavar=POLICY_SPEC, help="Policy to run under.  [default: the one the workflow names]")
 @click.option("--image", help="Image of the trials.  [default: the one the workflow names]")
 @click.option("--mlflow-tracking-uri", metavar="URL", help="MLflow for the trials.  [default: as the workflow says]")
+@means_options
 @click.option("--gate-first", is_flag=True, help="Let the controller place first attempts too; it must be running.")
 @click.option(
     "--first-nodes-of",
@@ -155,6 +160,7 @@ def _submit(request: SubmitRequest) -> "tuple[Created, Channel] | None":
         image=request.image,
         tracking_uri=request.mlflow_tracking_uri,
         gate_first=request.gate_first,
+        means=Means(request.by_s, request.budget),
     )
     file, manifest = prepare_manifest(request.file, overrides)
     check_parameters(request.parameters, file.manifest, request.file)

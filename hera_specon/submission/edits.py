@@ -11,6 +11,7 @@ from controllers.core import labels, trial_lists
 from controllers.core.actions import Place
 from controllers.core.annotations import AnnotationError, check_fits
 from controllers.core.expressions import gates, older_gates, worker_gates, workers
+from controllers.core.means import NO_MEANS, Means, means_notes
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from hera_specon.errors import SubmissionError
@@ -35,6 +36,7 @@ class Overrides:
     image: str | None = None
     tracking_uri: str | None = None
     gate_first: bool = False
+    means: Means = NO_MEANS
     first_nodes: Mapping[str, str] | None = None
 
 
@@ -72,6 +74,8 @@ def edit_manifest(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
 def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
     if overrides.policy is not None:
         template["metadata"].setdefault("annotations", {})[labels.ANNOTATION_POLICY] = overrides.policy
+    if overrides.means:
+        template["metadata"].setdefault("annotations", {}).update(means_notes(overrides.means))
     if overrides.image is not None:
         program(template)["image"] = overrides.image
     if overrides.tracking_uri is not None:

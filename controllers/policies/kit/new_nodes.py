@@ -21,7 +21,7 @@ class NewNodes:
     """
 
     def __init__(self, kinds: Iterable[NodeKind]) -> None:
-        self._line = sorted(kinds, key=_rank)
+        self._line = in_line(kinds)
         self._opened = Counter[str]()
         self._trials: dict[TrialId, Trial] = {}
         self._nodes: dict[NodeName, Node] = {}
@@ -67,6 +67,11 @@ class NewNodes:
         self._opened[kind.name] += 1
         self.kinds[name] = kind
         return name
+
+
+def in_line(kinds: Iterable[NodeKind]) -> list[NodeKind]:
+    """Return ``kinds`` in the order in which they are asked for."""
+    return sorted(kinds, key=_rank)
 
 
 def _rank(kind: NodeKind) -> tuple[bool, float, float, str]:

@@ -10,6 +10,7 @@ from typing import Any, Final, Self, TypeVar
 
 from controllers.core import labels
 from controllers.core.labels import root_of
+from controllers.core.means import NO_MEANS, Means, together
 from controllers.worlds.argo.calls.api import LIMIT_RANGES, NODES, PODS, QUOTAS, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.grants import GrantReviews, Grants, LeaveBy
 from controllers.worlds.argo.calls.write_queue import WriteQueue
@@ -53,7 +54,7 @@ class Campaign:
     got; ``annotations`` the workflow's annotations of ours. ``takes_unset`` tells that trials whose author named no
     policy belong here too. ``home_known`` tells that the sweep's first workflow is there, and in the same namespace:
     where it is gone, only MLflow knows whose sweep this one continues. ``weight`` and ``priority`` are the highest
-    of its sweeps.
+    of its sweeps, ``means`` what all of them may take.
     """
 
     namespace: str
@@ -69,6 +70,7 @@ class Campaign:
     home_known: bool = True
     weight: float = 1.0
     priority: int = 0
+    means: Means = NO_MEANS
 
     def owns(self, trial: TrialDefinition) -> bool:
         """Whether a trial of the workflow belongs to this campaign."""
@@ -372,6 +374,7 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str, *, home_known: 
             home_known=home_known,
             weight=max(sweeps[sweep].weight for sweep in ids),
             priority=max(sweeps[sweep].priority for sweep in ids),
+            means=together(sweeps[sweep].means for sweep in ids),
         )
         for policy, ids in by_policy.items()
     ]

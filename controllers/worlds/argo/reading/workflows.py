@@ -10,6 +10,7 @@ from typing import Any, Final
 from controllers.core import labels
 from controllers.core.annotations import most_read_of, size_of
 from controllers.core.expressions import LEFT, SWEEP_UID
+from controllers.core.means import NO_MEANS, Means, means_in
 from controllers.core.ports import ComingTrial
 from controllers.core.queue_places import priority_in, weight_in
 from controllers.worlds.argo.calls.api import Json
@@ -111,6 +112,7 @@ class SweepDefinition:
     tracking_uri: str
     weight: float = 1.0
     priority: int = 0
+    means: Means = NO_MEANS
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +292,9 @@ def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tupl
             experiment, tracking = env.get(EXPERIMENT, ""), env.get(TRACKING_URI, "")
             weight = weight_in(notes.get(labels.ANNOTATION_WEIGHT, ""))
             priority = priority_in(notes.get(labels.ANNOTATION_PRIORITY, ""))
-            sweeps.setdefault(sweep, SweepDefinition(sweep, policy, experiment, tracking, weight, priority))
+            sweeps.setdefault(
+                sweep, SweepDefinition(sweep, policy, experiment, tracking, weight, priority, means_in(notes))
+            )
     return tuple(sweeps.values())
 
 
