@@ -87,10 +87,7 @@ def test_nobody_moves_for_a_node_that_is_done_soon() -> None:
 @pytest.mark.parametrize("phase", [Phase.PENDING, Phase.SUSPENDED, Phase.MOVING, Phase.SUSPENDING])
 def test_nobody_moves_while_others_start_wait_or_leave(phase: Phase) -> None:
     there = [trial("a", "n1"), trial("b", "n2")]
-    assert (
-        gathered([*there, trial("c", *(() if phase in {Phase.PENDING, Phase.SUSPENDED} else ("n3",)), phase=phase)])
-        == []
-    )
+    assert gathered([*there, trial("c", *(() if phase in {Phase.PENDING, Phase.SUSPENDED} else ("n3",)), phase=phase)]) == []
 
 
 def test_nobody_moves_to_where_its_request_does_not_fit_or_from_where_one_may_not_move() -> None:
