@@ -65,7 +65,7 @@ def _targets(plan: WorkPlan, source: NodeName, elastic: Container[NodeName]) -> 
         roomy = [node for node, cores in unused.items() if cores >= needs and capacity.fits(trial, node)]
         if not roomy:
             return {}
-        targets[name] = target = min(roomy, key=lambda node: (unused[node], node))
+        targets[name] = target = min(roomy, key=lambda node: (node in elastic, unused[node], node))
         unused[target] -= needs
         capacity.apply(Migrate.to(target, trial))
     return targets

@@ -76,8 +76,10 @@ class LetGo(AroundOne):
         capacity = Capacity.of(there)
         for name, chosen in places.items():
             # A policy may leave it to the scheduler: here it had no room, so it would go to a new one.
-            nodes = (chosen,) if chosen is not None else tuple(new.kinds)
-            fitting = (Place(name, (node,)) for node in nodes if name in left and node in new.kinds)
+            nodes = (chosen,) if chosen is not None else (new.places.get(name), *new.kinds)
+            fitting = (
+                Place(name, (node,)) for node in nodes if name in left and node is not None and node in new.kinds
+            )
             place = next(filter(capacity.allows, fitting), None)
             if place is not None and place.node is not None:
                 capacity.apply(place)
