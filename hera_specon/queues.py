@@ -22,8 +22,8 @@ _HASH: Final = 10
 class GroupMarks:
     """Labels and annotations that make each pod of a sweep a group by itself."""
 
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
+    labels: dict[str, str]
+    annotations: dict[str, str]
 
 
 def queue_name(given: object, labels: Mapping[str, str] | None, workers: Workers) -> str | None:
