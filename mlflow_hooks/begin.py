@@ -25,7 +25,7 @@ def trial(
         objective: name of the metric that says how good the model is.
         direction: ``"minimize"`` or ``"maximize"``.
         checkpoint_every_s: seconds between periodic checkpoints; they come less often where
-            saving would take more than 5 % of the time.
+            saving would take more than 5 % of the time, 10 % where one takes longer than 15 s.
         flush_s: seconds to wait at the end for MLflow to take the rest.
 
     An attempt trains its trial in one ``with trial()``. By hand, where no sweep names a trial, each call makes a trial

@@ -256,7 +256,9 @@ class TrialSession:
         left_s = self._stop.seconds_left(self.settings.grace_s, math.inf)
         if self._record and not self.saved and not self._record.saving.fits(left_s):
             step = self._states.saved_step
-            report(f"a save takes longer than the {left_s:.0f} s that are left; the next attempt goes on at step {step}")
+            report(
+                f"a save takes longer than the {left_s:.0f} s that are left; the next attempt goes on at step {step}"
+            )
             self._go(f"left at step {step}, that of its last checkpoint: a save takes longer than there was")
         self._save()
         self._go()

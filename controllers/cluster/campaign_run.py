@@ -19,7 +19,7 @@ from controllers.core import labels, trial_lists
 from controllers.core.annotations import most_read_of
 from controllers.core.asks import AsksInText
 from controllers.core.errors import SpeconError
-from controllers.core.model import Phase, TrialId
+from controllers.core.model import Phase
 from controllers.core.objectives import ObjectiveWatch, missing_objectives, with_what_they_logged
 from controllers.core.policy import Policy
 from controllers.core.ports import StateStore, World

@@ -56,14 +56,16 @@ def _may_empty(plan: WorkPlan, source: NodeName, movable: AbstractSet[TrialId]) 
 def _targets(plan: WorkPlan, source: NodeName, elastic: Container[NodeName]) -> dict[TrialId, NodeName]:
     """Return where the trials of ``source`` go so that nobody gets slower; empty where not all of them can."""
     capacity = plan.capacity.copy()
-    unused = {node: plan.unused(node) for node in plan.cores if node != source and (plan.loads[node] or node not in elastic)}
+    unused = {
+        node: plan.unused(node) for node in plan.cores if node != source and (plan.loads[node] or node not in elastic)
+    }
     loads, targets = plan.loads[source], dict[TrialId, NodeName]()
     for name in sorted(loads, key=lambda name: (-loads[name][1], name)):
         trial, needs = plan.estimates[name].trial, min(loads[name][1], plan.cores[source])
         roomy = [node for node, cores in unused.items() if cores >= needs and capacity.fits(trial, node)]
         if not roomy:
             return {}
-        targets[name] = target = min(roomy, key=lambda node: (unused[node], node))
+        targets[name] = target = min(roomy, key=lambda node: (node in elastic, unused[node], node))
         unused[target] -= needs
         capacity.apply(Migrate.to(target, trial))
     return targets

@@ -77,8 +77,8 @@ class Ahead(PolicySettings):
     than cores (measured), the parts are more even. Everybody keeps a floor.
 
     **Moves.** At each interval, the best single move as long as one saves all trials twice what it costs the one that
-    moves, but never of a trial that is nearly done. Where nodes can go, and none more arrives or waits, trials gather on
-    cores that others leave unused, so that an emptied node goes.
+    moves, but never of a trial that is nearly done. Where nodes can go, and no trial waits or is expected, trials
+    gather on cores that others leave unused, so that an emptied node goes.
     """
 
     name: ClassVar[str] = "ahead"

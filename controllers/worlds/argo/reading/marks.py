@@ -14,8 +14,8 @@ from controllers.worlds.argo.reading.idling import NO_IDLING, Idling
 class Marks:
     """Our annotations on a trial's pod; see controllers.core.labels for what each means.
 
-    ``move_to`` and ``place`` have a node for each worker, by rank. ``stays`` tells that Karpenter was asked to leave its
-    node alone, and ``own_stay`` that its author decided that.
+    ``move_to`` and ``place`` have a node for each worker, by rank. ``stays`` tells that Karpenter was asked to leave
+    its node alone, and ``own_stay`` that its author decided on that.
     """
 
     move_to: tuple[str, ...] = ()

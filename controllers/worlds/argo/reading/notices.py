@@ -43,7 +43,7 @@ _ENDS_PODS: Final = re.compile(r"\b(Preempt|Terminate|Redeploy|Reboot)", re.IGNO
 """Events of Azure after which what runs on the machine is gone. It is only paused for a freeze."""
 _DATE: Final = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT")
 _SHUTS_DOWN: Final = "node is shutting down"
-"""How a kubelet says that it is not ready since its machine was told to shut down: on Google's, all that tells of it."""
+"""How a kubelet says that its machine was told to shut down: on Google's, often all that tells of it."""
 
 
 @dataclass(frozen=True, slots=True)

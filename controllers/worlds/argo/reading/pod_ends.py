@@ -53,7 +53,9 @@ def leaving_of(pod: Json, status: Mapping[str, Any]) -> Leaving | None:
 def disrupted(pod: Json) -> bool:
     """Return whether Kubernetes makes a pod leave, or made it."""
     conditions = mappings(pod, "status", "conditions")
-    return any(text(condition, "type") == _DISRUPTED and text(condition, "status") == "True" for condition in conditions)
+    return any(
+        text(condition, "type") == _DISRUPTED and text(condition, "status") == "True" for condition in conditions
+    )
 
 
 def _end_of(status: Mapping[str, Any]) -> Failure | None:

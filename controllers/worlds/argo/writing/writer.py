@@ -67,8 +67,7 @@ class CommandWriter:
             case commands.KeepNodes(on_pods=notes):
                 pod_changes.of_each(attempt.workers, lambda pod: pod_changes.annotate(api, pod, notes))
             case commands.HandOverRun():
-                if mark := self._run_mark(attempt, state, ()):
-                    pod_changes.annotate(api, attempt.lead, mark)
+                self._hand_over_run(attempt, state)
             case _:
                 assert_never(command)
 
@@ -138,6 +137,10 @@ class CommandWriter:
     def _marks_of_the_first(self, command: commands.OpenGates, state: TrialState) -> dict[str, str | None]:
         left = {labels.ANNOTATION_MOVED_FROM: command.moved_from} if command.moved_from else {}
         return state.counts.annotations() | left | self._run_mark(command.attempt, state, command.point)
+
+    def _hand_over_run(self, attempt: Attempt, state: TrialState) -> None:
+        if mark := self._run_mark(attempt, state, ()):
+            pod_changes.annotate(self._api, attempt.lead, mark)
 
     def _run_mark(self, attempt: Attempt, state: TrialState, point: Point) -> dict[str, str | None]:
         """Return the annotation that names the run to log to, where the program is told it and there is one."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controllers.core.actions import Migrate
+from controllers.core.expressions import retries
 from controllers.core.labels import ANNOTATION_DO_NOT_DISRUPT, ANNOTATION_STAYS, ANNOTATION_TRIES
 from controllers.core.model import Node, NodeName, Phase, TrialId
 from tests.controllers.worlds.argo.conftest import Bench
@@ -68,8 +69,7 @@ def test_a_move_whose_node_is_drained_meanwhile_goes_on_where_it_was_sent(bench:
 
 def test_evictions_use_up_no_retry_of_the_authors_however_many_they_are(bench: Bench) -> None:
     made = workflow(steps("a", "Running", *[("n1", "75")] * 9, ("n1", None)))
-    expression = f"asInt(retries) < {{{{=inputs.parameters.trial != '' ? {_tries()} ?? '3' : ''}}}}"
-    made["spec"]["templates"][1]["retryStrategy"] = {"limit": "100", "expression": expression}
+    made["spec"]["templates"][1]["retryStrategy"] = {"limit": "100", "expression": retries("sweep", 3)}
     bench.put("workflows", made)
     for attempt in range(9):
         bench.put("pods", over(75, attempt=attempt, on="n1", conditions=[DISRUPTED]))
@@ -79,11 +79,6 @@ def test_evictions_use_up_no_retry_of_the_authors_however_many_they_are(bench: B
     mark = f"{ANNOTATION_TRIES}sweep-a"
     bench.until(lambda: bench.fake.store.objects["workflows"][key]["metadata"]["annotations"].get(mark) == "12")
     assert bench.trial().phase is Phase.RUNNING
-
-
-def _tries() -> str:
-    domain, _, name = ANNOTATION_TRIES.partition(".")
-    return f"workflow.annotations['{domain}']?.['{name}sweep-' + inputs.parameters.trial]"
 
 
 def notes(bench: Bench) -> dict[str, str]:

@@ -100,7 +100,9 @@ def test_a_deadline_that_a_notice_tells_itself_counts() -> None:
     assert left(made, AT - 20) == pytest.approx(20.0)
 
 
-@pytest.mark.parametrize("value", ["", "0", "-1", "1e999", "soon", f"{NOW + 3600:.0f}", f"{NOW - 86_400:.0f}", "9" * 40])
+@pytest.mark.parametrize(
+    "value", ["", "0", "-1", "1e999", "soon", f"{NOW + 3600:.0f}", f"{NOW - 86_400:.0f}", "9" * 40]
+)
 def test_a_time_that_makes_no_sense_counts_as_that_when_the_notice_was_seen(value: str) -> None:
     assert left(tainted(taint("ToBeDeletedByClusterAutoscaler", value))) == 30.0
 
