@@ -21,6 +21,8 @@ PATIENCE_S: Final = 600.0
 PATIENCE_BOOTS: Final = 3.0
 """It may take this many times as long as others of its kind, if that is longer."""
 MOST_PAUSE_S: Final = 4 * 3600.0
+MOST_BOOT_S: Final = 1800.0
+"""A trial that has asked for longer waits for something else: a node that comes then does not come for it."""
 _MOST_BYTES: Final = 2.0**63
 
 
@@ -69,7 +71,8 @@ def kinds_after(
     asking = {trial.id: trial for trial in trials if trial.id in before.let_go and _asks(trial)}
     let_go = {name: since for name, since in before.let_go.items() if name in asking}
     kinds = _remembered(told, before.kinds)
-    boot = [max(0.0, now - min(before.let_go.values()))] if before.let_go else []
+    waited = [now - at for at in before.let_go.values() if 0 <= now - at <= MOST_BOOT_S]
+    boot = (max(waited),) if waited else ()
     trust = {}
     for kind in (*kinds, *(kind for kind in told if not kind.name)):
         known = before.trust.get(kind.name, Trust())

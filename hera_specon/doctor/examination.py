@@ -9,6 +9,7 @@ from hera_specon.cluster.access import Access
 from hera_specon.doctor.checks.argo import check_argo
 from hera_specon.doctor.checks.controller import check_controller
 from hera_specon.doctor.checks.limits import bounds_of, check_limits
+from hera_specon.doctor.checks.node_pools import check_node_pools
 from hera_specon.doctor.checks.permissions import CREATE, OPEN_GATES, RESIZE, check_permissions
 from hera_specon.doctor.checks.queues import check_queues
 from hera_specon.doctor.checks.server import check_resizing, check_server
@@ -67,6 +68,7 @@ def examine(access: Access, wish: Wish, tell: Callable[[str], object]) -> Iterat
     if isinstance(server.version, Unread):
         return
     yield from check_resizing(server)
+    yield from check_node_pools(server)
     tell("looking for Argo")
     argo = read_argo(access)
     yield from check_argo(argo)

@@ -72,7 +72,9 @@ def with_room(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial],
     A trial that was placed and does not run yet will take room, though no node shows it: it counts as if it went to the
     node with the most cores that nobody requests, as each of ``trials`` does.
     """
-    starting = [trial for trial in snapshot.unended if trial.phase is Phase.PENDING and not trial.gated]
+    starting = [
+        trial for trial in snapshot.unended if trial.phase is Phase.PENDING and not (trial.gated or trial.nodes)
+    ]
     nodes = roomiest_nodes(snapshot, (*starting, *trials))
     begun = {trial.id for trial in starting}
     new = [trial for trial in trials if trial.id not in begun]

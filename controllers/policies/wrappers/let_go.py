@@ -74,10 +74,16 @@ class LetGo(AroundOne):
         if Place in self.policy.needs:
             places = nodes_placed_on(self.policy.decide(there, state).proposals)
         capacity = Capacity.of(there)
-        for name, node in places.items():
-            if name in left and node in new.kinds and capacity.allows(place := Place(name, (node,))):
+        for name, chosen in places.items():
+            # A policy may leave it to the scheduler: here it had no room, so it would go to a new one.
+            nodes = (chosen,) if chosen is not None else (new.places.get(name), *new.kinds)
+            fitting = (
+                Place(name, (node,)) for node in nodes if name in left and node is not None and node in new.kinds
+            )
+            place = next(filter(capacity.allows, fitting), None)
+            if place is not None and place.node is not None:
                 capacity.apply(place)
-                yield Proposal(Place(name), _reason(new.kinds[node]))
+                yield Proposal(Place(name), _reason(new.kinds[place.node]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,12 @@ def test_a_kind_takes_as_long_as_its_nodes_took_in_the_middle() -> None:
     assert seen["big"].boots_s == 100.0
 
 
+def test_a_trial_that_waits_for_something_else_makes_no_boot_seem_long() -> None:
+    cluster = Watched(BIG)
+    cluster.known = cluster.known.with_let_go(TrialId("b"), 5000.0)
+    assert cluster.look(5080.0, node("n", kind="big"))["big"].boots_s == 80.0
+
+
 def test_a_node_of_another_kind_tells_nothing_of_this_one() -> None:
     assert Watched(BIG).look(100.0, node("n", kind="small"))["big"].boots_s == 90.0
 

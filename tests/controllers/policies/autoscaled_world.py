@@ -14,7 +14,6 @@ from tests.controllers.quiet_world import QuietWorld
 
 BIG = NodeKind("big", 4.0, boots_s=90.0, more=3.0)
 UNKNOWN = NodeKind("", float("inf"))
-EVERY_S = 5.0
 
 
 def gated(name: str, **changes: Any) -> Trial:  # noqa: ANN401 - any field of Trial
@@ -26,7 +25,7 @@ def gated(name: str, **changes: Any) -> Trial:  # noqa: ANN401 - any field of Tr
 class AutoscaledWorld(QuietWorld):
     """Runs each trial for ``length`` seconds; ``boots`` tells whether a node that is asked for ever comes.
 
-    ``kind`` is what comes, ``told`` what is told of it while there is no node of it. A pod that names no node is
+    ``kind`` is what comes, ``told`` what is told of it before a node of it is ready. A pod that names no node is
     scheduled onto any with room, as soon as there is one.
     """
 
@@ -35,6 +34,7 @@ class AutoscaledWorld(QuietWorld):
     told: NodeKind = BIG
     length: float = 60.0
     boots: bool = True
+    every_s: float = 5.0
     now: float = 0.0
     there: dict[NodeName, float] = field(default_factory=dict)
     """When each node is ready."""
@@ -53,7 +53,7 @@ class AutoscaledWorld(QuietWorld):
         return [Node(name, self.kind.cpu, ready=at <= self.now, kind="big") for name, at in self.there.items()]
 
     def kinds(self) -> Sequence[NodeKind]:
-        if not self.told.name and not self.there:
+        if not self.told.name and not any(at <= self.now for at in self.there.values()):
             return [self.told]
         coming = sum(at > self.now for at in self.there.values())
         return [replace(self.kind, more=self.kind.more - len(self.there), coming=coming)]
@@ -70,8 +70,8 @@ class AutoscaledWorld(QuietWorld):
         return [one.id for one in self._trials.values() if one.phase is Phase.PENDING and not one.gated]
 
     def step(self) -> None:
-        """Let five seconds go by: trials end, empty nodes go, the scheduler and the autoscaler look once."""
-        self.now += EVERY_S
+        """Let ``every_s`` seconds go by: trials end, empty nodes go, the scheduler and the autoscaler look once."""
+        self.now += self.every_s
         for name in [name for name, at in self.ends.items() if at <= self.now]:
             self._trials[name] = replace(self._trials[name], phase=Phase.SUCCEEDED, nodes=())
             del self.ends[name]

@@ -45,7 +45,7 @@ def test_a_sweep_begins_without_any_node_and_comes_to_its_end(spec: str) -> None
 def test_where_nothing_is_known_of_nodes_one_trial_tries_and_the_others_follow(spec: str) -> None:
     world = AutoscaledWorld(sweep(20), told=UNKNOWN)
     policy = guard_policy(parse_policy(spec))
-    world.steer(policy, 20.0)
+    world.steer(policy, 40.0)
     assert len(world.asking()) == 1
     world.steer(policy, 1500.0)
     assert world.phases() == {"succeeded": 20}
@@ -64,7 +64,7 @@ def test_one_node_is_asked_for_where_one_is_enough() -> None:
 
 
 def test_where_no_node_comes_trials_stay_in_line_and_few_ask_again_after_ever_longer_pauses() -> None:
-    world = AutoscaledWorld(sweep(40), boots=False)
+    world = AutoscaledWorld(sweep(40), boots=False, every_s=30.0)
     policy = guard_policy(parse_policy("edf"))
     world.steer(policy, PATIENCE_S)
     assert len(world.asking()) == 12
@@ -76,7 +76,7 @@ def test_where_no_node_comes_trials_stay_in_line_and_few_ask_again_after_ever_lo
 
 
 def test_a_probe_that_nothing_comes_of_is_one_trial_and_is_tried_again_later() -> None:
-    world = AutoscaledWorld(sweep(10), told=UNKNOWN, boots=False)
+    world = AutoscaledWorld(sweep(10), told=UNKNOWN, boots=False, every_s=30.0)
     policy = guard_policy(parse_policy("edf"))
     world.steer(policy, PATIENCE_S)
     assert len(world.asking()) == 1
