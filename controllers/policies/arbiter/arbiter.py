@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
 from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, SweepDemand, Terms, terms_of
 from controllers.policies.arbiter.filling import Filling, Line
-from controllers.policies.arbiter.parts import Part, Verdict
+from controllers.policies.arbiter.parts import Part, Ruling
 from controllers.policies.arbiter.reasons import reason_of
 from controllers.policies.arbiter.spare_cores import cores_now, spare_cores
 
@@ -78,7 +78,7 @@ class Arbiter(BaseModel):
         nodes: Sequence[Node],
         state: ArbiterState,
         kinds: Sequence[NodeKind] = (),
-    ) -> Verdict[ArbiterState]:
+    ) -> Ruling[ArbiterState]:
         """Return each sweep's part; the same in whatever order sweeps, trials and nodes are given.
 
         Args:
@@ -106,7 +106,7 @@ class Arbiter(BaseModel):
         unkept = {t.id: state.unkept.get(t.id, now) for ln in lines for t in (*ln.unkept, *ln.over_quota)}
         leaving = self._leaving(now, lines, began, unkept, filling)
         parts = self._parts(now, filling, leaving, hungry, lapsed)
-        return Verdict(parts, ArbiterState(began, unkept, hungry, offered))
+        return Ruling(parts, ArbiterState(began, unkept, hungry, offered))
 
     def _line(self, sweep: SweepDemand, began: Mapping[TrialId, Began], *, without_waiting: bool) -> Line:
         def staying(trial: Claimant) -> tuple[Any, ...]:

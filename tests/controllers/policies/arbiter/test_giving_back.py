@@ -37,9 +37,9 @@ def test_a_trial_is_left_alone_until_it_has_run_for_minutes_and_the_claim_has_se
     sweeps = [FULL, sweep("blue", *many("b", 9))]
     given = {}
     for now in range(0, 400, 5):
-        verdict = arbiter.decide(float(now), sweeps, nodes(2), state)
-        state = verdict.state
-        given[now] = verdict.parts["red"].gives_back
+        ruling = arbiter.decide(float(now), sweeps, nodes(2), state)
+        state = ruling.state
+        given[now] = ruling.parts["red"].gives_back
     assert not any(given[now] for now in given if now < 300)
     assert given[300]
     again = replace(FULL, trials=tuple(replace(trial, attempt=2) for trial in FULL.trials))
@@ -92,10 +92,10 @@ def rounds(arbiter: Arbiter, first: list[SweepDemand], seconds: int) -> dict[str
     there, state, ran = nodes(1), ArbiterState(), dict[str, float]()
     demands = {demand.name: demand for demand in first}
     for now in range(0, seconds, 5):
-        verdict = arbiter.decide(float(now), demands.values(), there, state)
-        state = verdict.state
+        ruling = arbiter.decide(float(now), demands.values(), there, state)
+        state = ruling.state
         used = sum(t.each.cpu for d in demands.values() for t in d.trials if t.nodes)
-        for name, part in verdict.parts.items():
+        for name, part in ruling.parts.items():
             trials = []
             for trial in demands[name].trials:
                 shown = trial
@@ -127,9 +127,9 @@ def test_room_that_a_sweep_does_not_take_goes_to_others_after_two_minutes_and_co
     stubborn, eager = sweep("stubborn", *many("s", 9)), sweep("eager", *many("e", 9))
     state, starts = ArbiterState(), {}
     for now in range(0, 900, 10):
-        verdict = Arbiter().decide(float(now), [stubborn, eager], nodes(1), state)
-        state = verdict.state
-        starts[now] = len(verdict.parts["stubborn"].starts)
+        ruling = Arbiter().decide(float(now), [stubborn, eager], nodes(1), state)
+        state = ruling.state
+        starts[now] = len(ruling.parts["stubborn"].starts)
     assert starts[0] == starts[110] == 2
     assert starts[120] == starts[710] == 0
     assert (
