@@ -114,7 +114,7 @@ class Arbiter(BaseModel):
             since = began[trial.id].at if trial.id in began else 0.0
             return not soon, trial.steady, -trial.workers, -trial.each.memory, since, trial.id
 
-        running = sorted((trial for trial in sweep.trials if trial.nodes), key=staying)
+        running = sorted((trial for trial in sweep.trials if trial.nodes and not trial.leaving), key=staying)
         waiting = sorted(_waiting(sweep), key=lambda trial: (trial.since, trial.id))
         return Line(sweep, [*running, *(() if without_waiting else waiting)][::-1])
 
@@ -196,7 +196,8 @@ class Arbiter(BaseModel):
             name = line.sweep.name
             starts = frozenset(line.given)
             waiting = [trial for trial in line.sweep.trials if _waits(trial)]
-            bound = not line.sweep.places or bool(line.quota)
+            # One that is alone may have its pods wait at the scheduler: an autoscaler looks at these only.
+            bound = bool(line.quota) or (not line.sweep.places and len(lines) > 1)
             to_come: dict[NodeName, str] = {}
             for _, room in line.given.values():
                 to_come |= room.new
@@ -231,9 +232,14 @@ class Arbiter(BaseModel):
         }
 
     def _moves(self, now: float, lines: Sequence[Line]) -> dict[str, int]:
-        """Return how many trials of each sweep may be on the move at once; each has its turn where there are few."""
+        """Return how many trials of each sweep may be on the move at once; each has its turn where there are few.
+
+        The guards of a sweep that is alone are enough.
+        """
         names = [line.sweep.name for line in lines if any(trial.steady for trial in line.sweep.trials)]
         moves = {line.sweep.name: 0 for line in lines}
+        if len(moves) == 1:
+            return {name: len(line.sweep.trials) for line in lines for name in moves}
         if not names:
             return moves
         each, more = divmod(self._budget(lines), len(names))

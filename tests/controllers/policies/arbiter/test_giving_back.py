@@ -17,11 +17,20 @@ def test_a_sweep_over_its_part_gives_back_while_another_waits() -> None:
 
 
 def test_as_many_leave_at_once_as_may_be_on_the_move() -> None:
-    leaving = (replace(trial, steady=False) for trial in FULL.trials[:1])
+    leaving = (replace(trial, steady=False, leaving=True) for trial in FULL.trials[:1])
     parts = parts_of([FULL, sweep("blue", *many("b", 9))], nodes(2))
     assert len(parts["red"].gives_back) == 2
     fewer = replace(FULL, trials=(*leaving, *FULL.trials[1:]))
     assert len(parts_of([fewer, sweep("blue", *many("b", 9))], nodes(2))["red"].gives_back) == 1
+
+
+def test_room_that_is_being_left_is_enough_for_who_waits_for_it() -> None:
+    leaving = tuple(replace(trial, steady=False, leaving=True) for trial in FULL.trials[:4])
+    half_gone = replace(FULL, trials=(*leaving, *FULL.trials[4:]))
+    arbiter = AT_ONCE.model_copy(update={"disruption": 1.0})
+    parts = parts_of([half_gone, sweep("blue", *many("b", 9))], nodes(2), arbiter)
+    assert len(parts["blue"].starts) == 4
+    assert not parts["red"].gives_back
 
 
 def test_nobody_gives_back_for_a_difference_that_would_only_change_hands() -> None:
