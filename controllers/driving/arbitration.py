@@ -72,11 +72,11 @@ class Arbitration:
             else:
                 member.world.part = None
         nodes, kinds = _whole_nodes([member.world for member in there])
-        verdict = self._arbiter.decide(now, demands, nodes, self._state, kinds)
-        self._state = verdict.state
+        ruling = self._arbiter.decide(now, demands, nodes, self._state, kinds)
+        self._state = ruling.state
         for member in there:
-            member.world.part = verdict.parts[member.name]
-        return verdict.parts
+            member.world.part = ruling.parts[member.name]
+        return ruling.parts
 
 
 def _whole_nodes(worlds: Sequence[SharedWorld]) -> tuple[list[Node], list[NodeKind]]:

@@ -11,6 +11,7 @@ from controllers.driving.wrapped_world import WrappedWorld
 from controllers.policies.arbiter import Amount, Claimant, Part
 from controllers.policies.arbiter.demands import NOTHING
 
+_LEAVING = frozenset({Phase.SUSPENDING, Phase.STOPPING})
 TOO_MANY_MOVES = "other sweeps move trials already, or have their turn"
 
 
@@ -101,6 +102,7 @@ class SharedWorld(WrappedWorld):
             workers=trial.workers,
             nodes=(trial.destination or trial.nodes) if trial.live else (),
             steady=trial.steady,
+            leaving=trial.phase in _LEAVING,
             starting=trial.id in self._placed,
             held_back=trial.gated,
             since=origin + trial.submitted_at,

@@ -2,6 +2,6 @@
 
 from controllers.policies.arbiter.arbiter import Arbiter, ArbiterState
 from controllers.policies.arbiter.demands import Amount, Claimant, NamespaceTerms, SweepDemand
-from controllers.policies.arbiter.parts import Part, Verdict
+from controllers.policies.arbiter.parts import Part, Ruling
 
-__all__ = ["Amount", "Arbiter", "ArbiterState", "Claimant", "NamespaceTerms", "Part", "SweepDemand", "Verdict"]
+__all__ = ["Amount", "Arbiter", "ArbiterState", "Claimant", "NamespaceTerms", "Part", "Ruling", "SweepDemand"]

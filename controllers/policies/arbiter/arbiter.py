@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
 from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, SweepDemand, Terms, terms_of
 from controllers.policies.arbiter.filling import Filling, Line
-from controllers.policies.arbiter.parts import Part, Verdict
+from controllers.policies.arbiter.parts import Part, Ruling
 from controllers.policies.arbiter.reasons import reason_of
 from controllers.policies.arbiter.spare_cores import cores_now, spare_cores
 
@@ -78,7 +78,7 @@ class Arbiter(BaseModel):
         nodes: Sequence[Node],
         state: ArbiterState,
         kinds: Sequence[NodeKind] = (),
-    ) -> Verdict[ArbiterState]:
+    ) -> Ruling[ArbiterState]:
         """Return each sweep's part; the same in whatever order sweeps, trials and nodes are given.
 
         Args:
@@ -106,7 +106,7 @@ class Arbiter(BaseModel):
         unkept = {t.id: state.unkept.get(t.id, now) for ln in lines for t in (*ln.unkept, *ln.over_quota)}
         leaving = self._leaving(now, lines, began, unkept, filling)
         parts = self._parts(now, filling, leaving, hungry, lapsed)
-        return Verdict(parts, ArbiterState(began, unkept, hungry, offered))
+        return Ruling(parts, ArbiterState(began, unkept, hungry, offered))
 
     def _line(self, sweep: SweepDemand, began: Mapping[TrialId, Began], *, without_waiting: bool) -> Line:
         def staying(trial: Claimant) -> tuple[Any, ...]:
@@ -114,7 +114,7 @@ class Arbiter(BaseModel):
             since = began[trial.id].at if trial.id in began else 0.0
             return not soon, trial.steady, -trial.workers, -trial.each.memory, since, trial.id
 
-        running = sorted((trial for trial in sweep.trials if trial.nodes), key=staying)
+        running = sorted((trial for trial in sweep.trials if trial.nodes and not trial.leaving), key=staying)
         waiting = sorted(_waiting(sweep), key=lambda trial: (trial.since, trial.id))
         return Line(sweep, [*running, *(() if without_waiting else waiting)][::-1])
 
@@ -196,7 +196,8 @@ class Arbiter(BaseModel):
             name = line.sweep.name
             starts = frozenset(line.given)
             waiting = [trial for trial in line.sweep.trials if _waits(trial)]
-            bound = not line.sweep.places or bool(line.quota)
+            # One that is alone may have its pods wait at the scheduler: an autoscaler looks at these only.
+            bound = bool(line.quota) or (not line.sweep.places and len(lines) > 1)
             to_come: dict[NodeName, str] = {}
             for _, room in line.given.values():
                 to_come |= room.new
@@ -231,9 +232,14 @@ class Arbiter(BaseModel):
         }
 
     def _moves(self, now: float, lines: Sequence[Line]) -> dict[str, int]:
-        """Return how many trials of each sweep may be on the move at once; each has its turn where there are few."""
+        """Return how many trials of each sweep may be on the move at once; each has its turn where there are few.
+
+        The guards of a sweep that is alone are enough.
+        """
         names = [line.sweep.name for line in lines if any(trial.steady for trial in line.sweep.trials)]
         moves = {line.sweep.name: 0 for line in lines}
+        if len(moves) == 1:
+            return {name: len(line.sweep.trials) for line in lines for name in moves}
         if not names:
             return moves
         each, more = divmod(self._budget(lines), len(names))

@@ -56,9 +56,9 @@ class Claimant:
 
     ``each`` is what its author asked for each of its ``workers``, ``cpu`` the cores that each has now. ``nodes`` names
     the node of each worker that runs, or where a move leads; empty while it waits. ``steady`` tells that it runs and
-    was not told to leave; ``starting`` that it was placed and does not run yet: then the nodes are shown without what
-    it holds. ``held_back`` tells that it starts only by a ``Place``: what waits without that waits for the scheduler,
-    and starts there as it comes. ``since`` is when it was submitted,
+    was not told to leave, ``leaving`` that its room will be free soon; ``starting`` that it was placed and does not run
+    yet: then the nodes are shown without what it holds. ``held_back`` tells that it starts only by a ``Place``: what
+    waits without that waits for the scheduler, and starts there as it comes. ``since`` is when it was submitted,
     ``attempt`` the number of its attempt. ``most_cpu`` is how many cores each worker can use, ``left_s`` how many
     seconds it still needs, None where nobody knows. ``may_use`` are the nodes it may go to, None for any.
     """
@@ -69,6 +69,7 @@ class Claimant:
     workers: int = 1
     nodes: tuple[NodeName, ...] = ()
     steady: bool = False
+    leaving: bool = False
     starting: bool = False
     held_back: bool = True
     since: float = 0.0

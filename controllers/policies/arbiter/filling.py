@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
 from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, NamespaceTerms, SweepDemand, Terms, terms_of
-from controllers.policies.arbiter.ledger import Ledger, Room, Shape, all_that_can_come, shape_of
+from controllers.policies.arbiter.ledger import FoundRoom, RoomLedger, Shape, all_that_can_come, shape_of
 
 _DIGITS = 9
 _Key = tuple[int, float, bool, float, str]
@@ -34,7 +34,7 @@ class Line:
     kept: list[Claimant] = field(default_factory=list)
     unkept: list[Claimant] = field(default_factory=list)
     over_quota: list[Claimant] = field(default_factory=list)
-    given: dict[TrialId, tuple[Claimant, Room]] = field(default_factory=dict)
+    given: dict[TrialId, tuple[Claimant, FoundRoom]] = field(default_factory=dict)
     blocked: list[Claimant] = field(default_factory=list)
     quota: str = ""
     _unfit: set[Shape] = field(default_factory=set)
@@ -109,7 +109,7 @@ class Filling:
         self._totals = there + all_that_can_come(kinds)
         shares = {line.sweep.name: self._dominant(held[line.sweep.name]) / line.sweep.weight for line in lines}
         running = {trial.id: shares[line.sweep.name] for line in lines for trial in line.todo if trial.nodes}
-        self.ledger = Ledger(nodes, kinds, running)
+        self.ledger = RoomLedger(nodes, kinds, running)
         for line in lines:
             for trial in line.todo:
                 if trial.nodes:

@@ -21,7 +21,7 @@ def shape_of(trial: Claimant) -> Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class FoundRoom:
     """Nodes for a trial's workers, by rank.
 
     ``clear`` tells that nothing has to leave them first, ``new`` of which kind those are that have to come.
@@ -32,7 +32,7 @@ class Room:
     new: Mapping[NodeName, str] = field(default_factory=dict)
 
 
-class Ledger:
+class RoomLedger:
     """The nodes with what is free of them; running trials whose turn has not come yet count apart.
 
     Args:
@@ -85,7 +85,7 @@ class Ledger:
                 self._undecided_sum[name] -= self._undecided[name].pop(trial.id)
         self._from.clear()
 
-    def place(self, trial: Claimant) -> Room | None:
+    def place(self, trial: Claimant) -> FoundRoom | None:
         """Give a trial that waits a place: where nothing runs, else on a node that comes, else where others must leave.
 
         Return None where there is none at all.
@@ -106,7 +106,7 @@ class Ledger:
         coming = any(trial.asked.within(_size(kind)) for kind in self._kinds.values())
         return not coming and not self._gather(trial, self._sizes, self._order)
 
-    def _clear_room(self, trial: Claimant, shape: Shape) -> Room | None:
+    def _clear_room(self, trial: Claimant, shape: Shape) -> FoundRoom | None:
         begin = self._from.get((shape, True), 0)
         rooms = {}
         for index in range(begin, len(self._order)):
@@ -117,14 +117,14 @@ class Ledger:
             if trial.workers == 1 and self._allows(trial, name):
                 # Room only shrinks until something is given up: what came before this node need not be looked at again.
                 self._from[shape, True] = index
-                return Room((name,), clear=True, new=self._kinds_of((name,)))
+                return FoundRoom((name,), clear=True, new=self._kinds_of((name,)))
         if trial.workers == 1:
             self._from[shape, True] = len(self._order)
             return None
         nodes = self._gather(trial, rooms, self._order)
-        return Room(nodes, clear=True, new=self._kinds_of(nodes)) if nodes else None
+        return FoundRoom(nodes, clear=True, new=self._kinds_of(nodes)) if nodes else None
 
-    def _room_to_come(self, trial: Claimant) -> Room | None:
+    def _room_to_come(self, trial: Claimant) -> FoundRoom | None:
         fitting = (
             kind
             for name, kind in sorted(self._kinds.items())
@@ -138,12 +138,12 @@ class Ledger:
             return None
         self._left[kind.name] -= 1
         nodes = (self._add_node(kind),) * trial.workers
-        return Room(nodes, clear=True, new=self._kinds_of(nodes))
+        return FoundRoom(nodes, clear=True, new=self._kinds_of(nodes))
 
-    def _room_of_others(self, trial: Claimant, shape: Shape) -> Room | None:
+    def _room_of_others(self, trial: Claimant, shape: Shape) -> FoundRoom | None:
         if trial.workers > 1:
             nodes = self._gather(trial, self.free, self._order)
-            return Room(nodes, clear=False) if nodes else None
+            return FoundRoom(nodes, clear=False) if nodes else None
         begin, found = self._from.get((shape, False), 0), list[NodeName]()
         for index in range(begin, len(self._order)):
             name = self._order[index]
@@ -155,7 +155,7 @@ class Ledger:
                     break
         if not found:
             return None
-        return Room((min(found, key=lambda name: (self._cost(trial, name), name)),), clear=False)
+        return FoundRoom((min(found, key=lambda name: (self._cost(trial, name), name)),), clear=False)
 
     def _cost(self, trial: Claimant, name: NodeName) -> tuple[float, int]:
         """Return what room for a trial on a node costs: first those who have little, then how many must leave."""

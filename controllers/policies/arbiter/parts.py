@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Generic[S]):
+class Ruling(Generic[S]):
     """Each sweep's part by its name, and the arbiter's state to go on with."""
 
     parts: Mapping[str, Part]

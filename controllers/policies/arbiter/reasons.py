@@ -1,10 +1,10 @@
 """Why a sweep has what it has, in words for a person."""
 
 from controllers.policies.arbiter.filling import Line
-from controllers.policies.arbiter.ledger import Ledger
+from controllers.policies.arbiter.ledger import RoomLedger
 
 
-def reason_of(line: Line, ledger: Ledger, *, lapsed: bool, gives_back: int) -> str:
+def reason_of(line: Line, ledger: RoomLedger, *, lapsed: bool, gives_back: int) -> str:
     """Return why a sweep's trials wait, leave or run.
 
     Args:
@@ -29,7 +29,7 @@ def reason_of(line: Line, ledger: Ledger, *, lapsed: bool, gives_back: int) -> s
     return next((reason for holds, reason in told if holds), "all its trials run")
 
 
-def _hopeless(line: Line, ledger: Ledger) -> bool:
+def _hopeless(line: Line, ledger: RoomLedger) -> bool:
     nothing = bool(line.blocked) and not line.given and not line.kept
     return nothing and ledger.never_fits(line.blocked[0])
 

@@ -125,6 +125,10 @@ def test_a_policy_that_names_no_nodes_starts_only_what_has_its_turn() -> None:
     assert not parts["blue"].held_back
 
 
+def test_a_sweep_alone_may_send_all_its_pods_to_the_scheduler() -> None:
+    assert not parts_of([sweep("red", *many("r", 9), places=False)], nodes(1))["red"].held_back
+
+
 def test_cores_that_nobody_asked_for_are_shared_by_weight_among_those_that_grow() -> None:
     sweeps = [
         sweep("red", runs("r", "n0"), grows=True),

@@ -17,11 +17,20 @@ def test_a_sweep_over_its_part_gives_back_while_another_waits() -> None:
 
 
 def test_as_many_leave_at_once_as_may_be_on_the_move() -> None:
-    leaving = (replace(trial, steady=False) for trial in FULL.trials[:1])
+    leaving = (replace(trial, steady=False, leaving=True) for trial in FULL.trials[:1])
     parts = parts_of([FULL, sweep("blue", *many("b", 9))], nodes(2))
     assert len(parts["red"].gives_back) == 2
     fewer = replace(FULL, trials=(*leaving, *FULL.trials[1:]))
     assert len(parts_of([fewer, sweep("blue", *many("b", 9))], nodes(2))["red"].gives_back) == 1
+
+
+def test_room_that_is_being_left_is_enough_for_who_waits_for_it() -> None:
+    leaving = tuple(replace(trial, steady=False, leaving=True) for trial in FULL.trials[:4])
+    half_gone = replace(FULL, trials=(*leaving, *FULL.trials[4:]))
+    arbiter = AT_ONCE.model_copy(update={"disruption": 1.0})
+    parts = parts_of([half_gone, sweep("blue", *many("b", 9))], nodes(2), arbiter)
+    assert len(parts["blue"].starts) == 4
+    assert not parts["red"].gives_back
 
 
 def test_nobody_gives_back_for_a_difference_that_would_only_change_hands() -> None:
@@ -37,9 +46,9 @@ def test_a_trial_is_left_alone_until_it_has_run_for_minutes_and_the_claim_has_se
     sweeps = [FULL, sweep("blue", *many("b", 9))]
     given = {}
     for now in range(0, 400, 5):
-        verdict = arbiter.decide(float(now), sweeps, nodes(2), state)
-        state = verdict.state
-        given[now] = verdict.parts["red"].gives_back
+        ruling = arbiter.decide(float(now), sweeps, nodes(2), state)
+        state = ruling.state
+        given[now] = ruling.parts["red"].gives_back
     assert not any(given[now] for now in given if now < 300)
     assert given[300]
     again = replace(FULL, trials=tuple(replace(trial, attempt=2) for trial in FULL.trials))
@@ -92,10 +101,10 @@ def rounds(arbiter: Arbiter, first: list[SweepDemand], seconds: int) -> dict[str
     there, state, ran = nodes(1), ArbiterState(), dict[str, float]()
     demands = {demand.name: demand for demand in first}
     for now in range(0, seconds, 5):
-        verdict = arbiter.decide(float(now), demands.values(), there, state)
-        state = verdict.state
+        ruling = arbiter.decide(float(now), demands.values(), there, state)
+        state = ruling.state
         used = sum(t.each.cpu for d in demands.values() for t in d.trials if t.nodes)
-        for name, part in verdict.parts.items():
+        for name, part in ruling.parts.items():
             trials = []
             for trial in demands[name].trials:
                 shown = trial
@@ -127,9 +136,9 @@ def test_room_that_a_sweep_does_not_take_goes_to_others_after_two_minutes_and_co
     stubborn, eager = sweep("stubborn", *many("s", 9)), sweep("eager", *many("e", 9))
     state, starts = ArbiterState(), {}
     for now in range(0, 900, 10):
-        verdict = Arbiter().decide(float(now), [stubborn, eager], nodes(1), state)
-        state = verdict.state
-        starts[now] = len(verdict.parts["stubborn"].starts)
+        ruling = Arbiter().decide(float(now), [stubborn, eager], nodes(1), state)
+        state = ruling.state
+        starts[now] = len(ruling.parts["stubborn"].starts)
     assert starts[0] == starts[110] == 2
     assert starts[120] == starts[710] == 0
     assert (
