@@ -70,8 +70,8 @@ def test_ahead_gets_nodes_from_karpenter_of_kinds_that_it_was_told(
 
 
 def test_trials_leave_a_node_that_karpenter_lets_expire(bench: Bench, autoscaler: Autoscaler) -> None:
-    autoscaler.set_pool(expire="90s")
-    workflow, machines = _training(bench, autoscaler, steps=240)
+    autoscaler.set_pool(expire="60s")
+    workflow, machines = _training(bench, autoscaler, steps=320)
     _check_left_in_time(bench, workflow, machines)
 
 
