@@ -56,6 +56,26 @@ def autoscaler(karpenter: Autoscaler) -> Iterator[Autoscaler]:
     print(karpenter.log())  # noqa: T201 - shown where the test failed
 
 
+# The first, while the nodes are not Karpenter's yet.
+def test_trials_leave_a_node_as_cluster_autoscaler_removes_it(bench: Bench, own_cluster: Cluster) -> None:
+    bench.controller().start().wait_ready()
+    workflow = bench.submit(elastic_descent_sweep, steps=240)
+    bench.wait_all_training(workflow)
+    node = bench.running(workflow)["t001"].node
+    own_cluster.kubectl("taint", "node", node, f"{TAINT}={time.time():.0f}:NoSchedule")
+    _evict_all(bench, node)
+    try:
+        bench.wait(lambda: _has_gone_on(bench, workflow, "t001", node), "t001 goes on elsewhere", TRAINS_WITHIN_S)
+    finally:
+        own_cluster.lose_node(node)
+        own_cluster.kubectl("delete", "node", node)
+        own_cluster.renew_node(node)
+        bench.wait(own_cluster.are_nodes_ready, "the node is back", 90)
+    bench.wait_for_end(workflow)
+    check_whole(bench, workflow)
+    assert not _failures(bench, workflow)
+
+
 def test_a_sweep_gets_nodes_from_karpenter_and_leaves_none_behind(bench: Bench, autoscaler: Autoscaler) -> None:
     _check_from_zero_to_zero(bench, autoscaler, None, "under the default scheduler")
 
@@ -70,8 +90,8 @@ def test_ahead_gets_nodes_from_karpenter_of_kinds_that_it_was_told(
 
 
 def test_trials_leave_a_node_that_karpenter_lets_expire(bench: Bench, autoscaler: Autoscaler) -> None:
-    autoscaler.set_pool(expire="90s")
-    workflow, machines = _training(bench, autoscaler, steps=240)
+    autoscaler.set_pool(expire="60s")
+    workflow, machines = _training(bench, autoscaler, steps=320)
     _check_left_in_time(bench, workflow, machines)
 
 
@@ -93,24 +113,6 @@ def test_trials_leave_a_node_that_karpenter_can_do_without(bench: Bench, autosca
     bench.kubectl("delete", "pods", *(filler["metadata"]["name"] for filler in fillers), "--wait=false")
     autoscaler.set_pool(consolidate="WhenEmptyOrUnderutilized")
     _check_left_in_time(bench, workflow, machines)
-
-
-def test_trials_leave_a_node_as_cluster_autoscaler_removes_it(bench: Bench, own_cluster: Cluster) -> None:
-    bench.controller().start().wait_ready()
-    workflow = bench.submit(elastic_descent_sweep, steps=240)
-    bench.wait_all_training(workflow)
-    node = bench.running(workflow)["t001"].node
-    own_cluster.kubectl("taint", "node", node, f"{TAINT}={time.time():.0f}:NoSchedule")
-    _evict_all(bench, node)
-    try:
-        bench.wait(lambda: _has_gone_on(bench, workflow, "t001", node), "t001 goes on elsewhere", TRAINS_WITHIN_S)
-    finally:
-        own_cluster.lose_node(node)
-        own_cluster.kubectl("delete", "node", node)
-        own_cluster.renew_node(node)
-    bench.wait_for_end(workflow)
-    check_whole(bench, workflow)
-    assert not _failures(bench, workflow)
 
 
 def _check_from_zero_to_zero(bench: Bench, autoscaler: Autoscaler, policy: str | None, how: str) -> None:
