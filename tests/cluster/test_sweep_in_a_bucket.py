@@ -7,7 +7,7 @@ import pytest
 from tests.cluster import rerun_sweep
 from tests.cluster.sweeps import bucket_descent_sweep, bucket_rerun_sweep, bucket_vae_sweep, descent_sweep
 from tests.cluster.sweeps.bench import Bench, Workflow
-from tests.cluster.sweeps.bucket import bucket_of, histories, wait_until_told
+from tests.cluster.sweeps.bucket import bucket_of, histories, wait_for_checkpoint, wait_until_told
 from tests.cluster.sweeps.proofs import check_nothing_left, check_whole, moves
 from tests.cluster.test_reruns import argo
 from tests.mlflow_hooks.object_servers import S3Server
@@ -47,11 +47,12 @@ def test_trials_are_moved_and_suspended_and_each_step_is_made_once(bench: Bench)
 
 
 @pytest.mark.faults
-@pytest.mark.usefixtures("bucket")
-def test_a_trial_of_a_lost_node_goes_on_elsewhere_from_the_bucket(bench: Bench) -> None:
+def test_a_trial_of_a_lost_node_goes_on_elsewhere_from_the_bucket(bench: Bench, bucket: S3Server) -> None:
     bench.controller().start().wait_ready()
     workflow = bench.submit(bucket_descent_sweep, steps=240)
     wait_until_told(bench, workflow, descent_sweep.NAME, 20)
+    # Points are there sooner: the first checkpoint goes up after ten seconds.
+    wait_for_checkpoint(bench, bucket, f"{workflow.uid}.{descent_sweep.NAME}.{MOVED}")
     lost = bench.running(workflow)[MOVED]
     bench.cluster.lose_node(lost.node)
     try:

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import click
 import pytest
 
 from tests.cluster.any_cluster import AnyCluster
@@ -46,6 +47,7 @@ class Reader:
         stack: closes what the reader leaves open in a second terminal.
         workflow: the name that the sweep was given; the page's as long as there is none.
         mlflow: the address that the port of MLflow was forwarded to.
+        missing: lines of the page that its commands did not print.
     """
 
     folder: Path
@@ -54,9 +56,10 @@ class Reader:
     stack: ExitStack
     workflow: str = NAME
     mlflow: str = FORWARDED
+    missing: list[str] = field(default_factory=list)
 
     def follow(self, block: Block) -> None:
-        """Save or type what a block of the page says, and check what comes of it."""
+        """Save or type what a block of the page says, and note what was to come of it and did not."""
         text = self._mine(block.text)
         if block.file:
             (self.folder / block.file).write_text(text, encoding="utf-8")
@@ -66,8 +69,8 @@ class Reader:
             printed = self._typed(text)
             made = re.search(r"Created workflow (\S+)", printed)
             self.workflow = made[1] if made else self.workflow
-            expected = tuple(map(self._mine, block.printed))
-            assert unprinted(expected, printed) == [], f"{text}\nprinted\n{printed}"
+            click.echo(f"$ {text}{printed}")  # shown where the test failed
+            self.missing += unprinted(tuple(map(self._mine, block.printed)), printed)
 
     def _mine(self, text: str) -> str:
         found = NAMESPACE.sub(self.kubectl.namespace, text).replace(NAME, self.workflow).replace(FORWARDED, self.mlflow)
@@ -109,6 +112,7 @@ def test_a_reader_who_follows_the_page_installs_checks_submits_and_removes(reade
     steps = blocks(PAGE)
     for block in steps:
         reader.follow(block)
+    assert reader.missing == []
     assert sum(bool(block.printed) for block in steps) >= 5
     assert (reader.folder / "report.html").stat().st_size > 10_000
     assert not reader.kubectl("get", "namespace", reader.kubectl.namespace, "--ignore-not-found", "--output=name")

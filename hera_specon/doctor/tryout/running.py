@@ -25,6 +25,8 @@ _HOPELESS: Final = frozenset(
 )
 """Reasons of a waiting container that more waiting does not change."""
 _NOT_FOUND: Final = "not found"
+_SETTLES_S: Final = 2.0
+"""Seconds that the pod's program is given to start and look at its share, before that changes."""
 _RESULT_S: Final = 25.0
 """Seconds that Argo is given to see the end of a pod that has ended: it looks at a workflow every ten by default."""
 
@@ -79,6 +81,7 @@ class _Attempt:
         self._order, self._tell = order, tell
         self._told = ""
         self._asked_to_resize = False
+        self._runs_since: float | None = None
 
     def create(self, manifest: Json) -> None:
         """Create the workflow.
@@ -159,6 +162,9 @@ class _Attempt:
         if not self._order.resize or not _main_runs(pod):
             return came_to
         wanted = 2 * self._order.cpu
+        self._runs_since = self._runs_since or time.monotonic()
+        if time.monotonic() - self._runs_since < _SETTLES_S:
+            return came_to
         if not self._asked_to_resize:
             self._asked_to_resize = True
             self._say("its pod runs; resizing it in place")

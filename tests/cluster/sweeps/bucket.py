@@ -1,5 +1,7 @@
 """A bucket that the pods of a test cluster reach, and the settings of sweeps that keep their checkpoints in it."""
 
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -8,6 +10,7 @@ from hera.workflows.env_from import SecretEnvFrom
 from mlflow.entities import Metric
 from mlflow.tracking import MlflowClient
 
+from mlflow_hooks.head import Head
 from tests.cluster.layout import HOST_ADDRESS
 from tests.cluster.sweeps.bench import Bench, Workflow
 from tests.cluster.sweeps.ports import free_ports
@@ -50,3 +53,17 @@ def wait_until_told(bench: Bench, workflow: Workflow, sweep: str, steps: int) ->
         return all(len(found.get(trial, ())) >= steps for trial in workflow.trials)
 
     bench.wait(told, f"MLflow has {steps} steps of each trial", 150)
+
+
+def wait_for_checkpoint(bench: Bench, server: S3Server, trial: str) -> None:
+    """Wait until the bucket holds a whole checkpoint of a trial, given by its whole id."""
+    head = f"http://{server.host}:{server.port}/{BUCKET}/sweeps/{trial}/head.json"
+
+    def held() -> bool:
+        try:
+            with urllib.request.urlopen(head, timeout=5) as answer:
+                return bool(Head.decode(answer.read()).checkpoints)
+        except urllib.error.HTTPError:
+            return False
+
+    bench.wait(held, f"the bucket holds a checkpoint of {trial}", 60)

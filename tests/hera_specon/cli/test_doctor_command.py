@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hera_specon.cli import main
+from hera_specon.doctor.tryout import running
 from tests.hera_specon.cli.api_server import serving, write_kubeconfig
 from tests.hera_specon.cli.submitted_sweep import SWEEP
 from tests.hera_specon.doctor.fake_cluster import (
@@ -33,6 +34,7 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202eevil"
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DoctoredCluster]:
     with serving(DoctoredCluster(folder=tmp_path)) as cluster:
         monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, cluster.url)))
+        monkeypatch.setattr(running, "_SETTLES_S", 0.0)  # seconds of each test
         (tmp_path / "volume").mkdir()
         monkeypatch.chdir(tmp_path)
         yield cluster
