@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from controllers.cluster.logs import fields
 from controllers.core.model import Ask
@@ -33,7 +33,7 @@ class Seat:
 
     campaign: Callable[[], Campaign]
     world: SharedWorld
-    policy: Callable[[], Policy]  # type: ignore[type-arg] # each policy has its own state
+    policy: Callable[[], Policy[Any]]
     asked: Callable[[], Mapping[str, Ask]]
 
 

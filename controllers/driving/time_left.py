@@ -28,6 +28,7 @@ class TimeLeft:
             attempt, since = first.get(trial.id, (trial.attempt, trial.progress))
             if attempt != trial.attempt or since.step > trial.progress.step:
                 attempt, since = trial.attempt, trial.progress
+                left.pop(trial.id, None)
             self._first[trial.id] = attempt, since
             seconds = _left_s(since, trial.progress)
             if seconds is not None:

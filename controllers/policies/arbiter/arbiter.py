@@ -195,6 +195,7 @@ class Arbiter(BaseModel):
         for line in lines:
             name = line.sweep.name
             starts = frozenset(line.given)
+            at_once = {trial for trial, (_, room) in line.given.items() if room.clear}
             waiting = [trial for trial in line.sweep.trials if _waits(trial)]
             # One that is alone may have its pods wait at the scheduler: an autoscaler looks at these only.
             bound = bool(line.quota) or (not line.sweep.places and len(lines) > 1)
@@ -207,7 +208,7 @@ class Arbiter(BaseModel):
                 running=sum(bool(trial.nodes) for trial in line.sweep.trials),
                 waiting=len(waiting),
                 starts=starts,
-                held_back=frozenset(t.id for t in waiting if bound and t.id not in starts and t.held_back),
+                held_back=frozenset(t.id for t in waiting if bound and t.id not in at_once and t.held_back),
                 gives_back=tuple(leaving.get(name, ())),
                 claims=everybody,
                 own=claims[name],

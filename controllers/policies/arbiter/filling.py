@@ -114,6 +114,9 @@ class Filling:
             for trial in line.todo:
                 if trial.nodes:
                     self.ledger.expect(trial)
+            for trial in line.sweep.trials:
+                if trial.leaving:
+                    self.ledger.let_leave(trial)
 
     def count(self, line: Line, amount: Amount) -> None:
         """Count what a sweep has whatever is decided."""

@@ -53,6 +53,7 @@ class RoomLedger:
         self._share = running
         self._undecided: dict[NodeName, dict[TrialId, Amount]] = {name: {} for name in self.free}
         self._undecided_sum = dict.fromkeys(self.free, NOTHING)
+        self._leaving = dict.fromkeys(self.free, NOTHING)
         self._from: dict[tuple[Shape, bool], int] = {}
         self._hopeless: set[Shape] = set()
         for kind in kinds:
@@ -64,6 +65,13 @@ class RoomLedger:
         for name, amount in _by_node(trial).items():
             if name in self.free:
                 self._undecided[name][trial.id] = amount
+                self._undecided_sum[name] += amount
+
+    def let_leave(self, trial: Claimant) -> None:
+        """Count what a trial holds that leaves already: room for others, though not yet."""
+        for name, amount in _by_node(trial).items():
+            if name in self.free:
+                self._leaving[name] += amount
                 self._undecided_sum[name] += amount
 
     def keep(self, trial: Claimant) -> bool:
@@ -159,7 +167,8 @@ class RoomLedger:
 
     def _cost(self, trial: Claimant, name: NodeName) -> tuple[float, int]:
         """Return what room for a trial on a node costs: first those who have little, then how many must leave."""
-        lacking, leaving = trial.each - (self.free[name] - self._undecided_sum[name]), list[float]()
+        clear = self.free[name] - self._undecided_sum[name] + self._leaving[name]
+        lacking, leaving = trial.each - clear, list[float]()
         there = sorted(self._undecided[name].items(), key=lambda item: (-self._share.get(item[0], 0.0), item[0]))
         for other, amount in there:
             if lacking.within(NOTHING):
@@ -194,7 +203,7 @@ class RoomLedger:
         self._new[name] = kind.name
         self.free[name] = _size(kind)
         self._only_for[name] = kind.only_for
-        self._undecided[name], self._undecided_sum[name] = {}, NOTHING
+        self._undecided[name], self._undecided_sum[name], self._leaving[name] = {}, NOTHING, NOTHING
         self._order.append(name)
         return name
 

@@ -170,6 +170,12 @@ def examined(stage: Stage) -> list[Result]:
     return [stage("doctor", str(file)), stage("doctor", "--json"), stage("doctor", HOSTILE)]
 
 
+def queued(stage: Stage) -> list[Result]:
+    """List a workflow whose name, and whose place among others, hold such words."""
+    hostile_cluster(stage)
+    return [stage("queue", "-n", "lab"), stage("queue", "-n", "lab", "--json")]
+
+
 SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
     "run": lambda stage: [*told_hostile_words("run")(stage), stage("run", f"lr={HOSTILE},1", "--", HOSTILE)],
     "init": lambda stage: [
@@ -180,6 +186,7 @@ SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
     "doctor": examined,
     "submit": submitted,
     "status": in_both(("status", "RUN"), ("status",), ("status", "RUN", "--json")),
+    "queue": queued,
     "report": of_runs(("report", "RUN"), ("report", HOSTILE)),
     "export": of_runs(("export", "RUN"), ("export", HOSTILE)),
     "clean": of_runs(("clean", "RUN"), ("clean", HOSTILE), ("clean", "--state", f"s3://{HOSTILE}")),

@@ -125,6 +125,18 @@ def test_a_policy_that_names_no_nodes_starts_only_what_has_its_turn() -> None:
     assert not parts["blue"].held_back
 
 
+def test_a_pod_goes_to_the_scheduler_only_once_its_room_is_free() -> None:
+    leaving = [runs(f"r{n}", "n0", steady=False, leaving=True) for n in range(2)]
+    sweeps = [
+        sweep("red", *leaving, *(runs(f"s{n}", "n0") for n in range(2))),
+        sweep("blue", *many("b", 9), places=False),
+    ]
+    parts = parts_of(sweeps, nodes(1))
+    assert len(parts["blue"].starts) == 2
+    assert len(parts["blue"].held_back) == 9
+    assert not parts["red"].gives_back
+
+
 def test_a_sweep_alone_may_send_all_its_pods_to_the_scheduler() -> None:
     assert not parts_of([sweep("red", *many("r", 9), places=False)], nodes(1))["red"].held_back
 
