@@ -24,7 +24,7 @@ class Allocation:
     """A sweep under ``policy`` on up to ``nodes`` nodes, which are there all the time if ``static``.
 
     ``sweep`` names the trials: ``lengths`` are heavy-tailed trials that all train to their end, ``best model`` are
-    learning curves of which a policy may stop those that will not be the best.
+    learning curves: a policy may stop those that will not be the best.
     """
 
     sweep: str

@@ -22,7 +22,7 @@ class Member:
         asked: Tells what its owner asks of its trials, by short id.
         origin: When it began, in seconds of the arbiter's clock.
         weight: Counts among the sweeps of its namespace, and so does
-        priority: of which a higher one comes first.
+        priority: a higher one comes first.
     """
 
     name: str

@@ -85,7 +85,7 @@ def drop_unkept(folder: Path, ledger: JobLedger, result: RunResult, uid: str) ->
 
 
 def _over(ledger: JobLedger, result: RunResult, uid: str) -> list[_Outcome]:
-    """Return the trials of which checkpoints may go."""
+    """Return the trials whose checkpoints may go."""
     ranking = result.ranking()
     best = {ranked[0].id for ranked in ranking.values()}
     over = []
@@ -110,7 +110,7 @@ def _keep(job: LocalJob) -> Keep:
 
 
 def _drop_in(address: str, over: Sequence[_Outcome], folder: Path) -> tuple[set[str], str]:
-    """Remove checkpoints in a store; return of which trials, and what stood against the rest, empty for nothing."""
+    """Remove checkpoints in a store; return whose they were, and what stood against the rest, empty for nothing."""
     dropped = set[str]()
     try:
         store = open_store(address)

@@ -85,7 +85,7 @@ def open_sweep(client: MlflowClient, sweep_id: str, experiment: str, steering: S
     begun = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep_id}' AND tags.`{NAMESPACE_TAG}` != ''"
     for run in client.search_runs([experiment_id], begun, max_results=1, order_by=["attributes.start_time ASC"]):
         home = run.data.tags[NAMESPACE_TAG]
-        # Whoever trains on a machine of their own has a login of MLflow, and needs no controller's.
+        # People who train on a machine of their own have a login of MLflow, and need no controller's.
         if steering.namespace and home != steering.namespace:
             message = f"sweep {sweep_id} belongs to namespace {home!r}, not to {steering.namespace!r}"
             raise ForeignSweepError(message)

@@ -37,7 +37,7 @@ class Guarded:
     password: str = FIRST
 
     def change(self, password: str) -> None:
-        """Change the password: whoever has the old one is refused from then on."""
+        """Change the password: a client with the old one is refused from then on."""
         request = urllib.request.Request(  # noqa: S310 - our own server
             f"{self.server.uri}/api/2.0/mlflow/users/update-password",
             json.dumps({"username": USER, "password": password}).encode(),

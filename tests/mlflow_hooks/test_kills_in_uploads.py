@@ -22,7 +22,7 @@ from tests.mlflow_hooks.test_trainings_in_stores import on, points
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 _KILLS: Final = int(os.environ.get("STORE_KILLS", "4"))
 _ENOUGH: Final = 50
-"""Kills of which some must hit an upload, and some a save."""
+"""So many kills: some must hit an upload, and some a save."""
 _MOST_TRAINED_S: Final = 1.5
 STORES: Final = ["folder", "s3", "s3 without conditions", "mlflow", *MORE]
 

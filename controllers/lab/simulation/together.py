@@ -82,7 +82,7 @@ def simulate_together(
 class SweepView(WrappedWorld):
     """What one sweep sees of a simulated world: its own trials, and the nodes less what all others request.
 
-    That is how a cluster shows itself to a sweep: what others request is load, whoever they are.
+    That is how a cluster shows itself to a sweep: what others request is load.
     """
 
     def __init__(self, world: SimulatedWorld, sweep: str) -> None:
@@ -103,7 +103,7 @@ class SweepView(WrappedWorld):
         return any(run.ended_at is not None and not run.succeeded for run in self._runs())
 
     def advance(self, now: float) -> bool:
-        """Return whether anything has changed since the last call; whoever drives the world lets it go on."""
+        """Return whether anything has changed since the last call; what drives the world lets it go on."""
         del now
         changed, self.changed = self.changed, False
         return changed

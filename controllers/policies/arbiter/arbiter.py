@@ -264,7 +264,7 @@ def _claims(
     for line, node, amount in filling.promised_on():
         claim(line.sweep.name, node, amount)
     for line in filling.lines:
-        # Shares that a policy shrank are its own again, whoever else has grown meanwhile.
+        # Shares that a policy shrank are its own again, though others have grown meanwhile.
         asked: dict[NodeName, float] = {}
         for trial in line.kept if line.sweep.grows else ():
             for node in trial.nodes:

@@ -169,7 +169,7 @@ class Filling:
                 heapq.heappush(waiting, (namespace.key(), name))
 
     def promised_on(self) -> Iterator[tuple[Line, NodeName, Amount]]:
-        """Yield what of which node is meant for trials that wait."""
+        """Yield what is meant for trials that wait, and on what node."""
         for line in self.lines:
             for trial, room in line.given.values():
                 for name in room.nodes:

@@ -24,7 +24,7 @@ def shape_of(trial: Claimant) -> Shape:
 class FoundRoom:
     """Nodes for a trial's workers, by rank.
 
-    ``clear`` tells that nothing has to leave them first, ``new`` of which kind those are that have to come.
+    ``clear`` tells that nothing has to leave them first, ``new`` what kinds those are that have to come.
     """
 
     nodes: tuple[NodeName, ...]

@@ -25,7 +25,7 @@ class Part:
         claims: What of each node's free room is meant for any sweep, and
         own: what of that is meant for this one.
         moves: How many of its trials may be on the move at once.
-        new_nodes: How many nodes of each kind may come for it, of kinds of which no more than some can come.
+        new_nodes: How many nodes of each kind may come for it, where the number of those is bounded.
         waits_since: Since when it has had nothing at all, though trials of it wait; None where it has.
         reason: Why it is so, for a person.
     """

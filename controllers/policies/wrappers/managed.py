@@ -12,7 +12,7 @@ FOR_OTHERS: Final = "other sweeps have less than their part: specon queue"
 
 
 class Managed(AroundOne):
-    """Suspends and stops the trials of which that is asked, and leaves the rest to ``policy``.
+    """Suspends and stops the trials that are asked for it, and leaves the rest to ``policy``.
 
     A trial that is to pause, or to yield to other sweeps, waits for no place, as the policy within sees it; what that
     wants for it is dropped. Once nobody asks any more, it waits for a place like any other that was suspended. Wraps

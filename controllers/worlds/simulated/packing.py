@@ -1,4 +1,4 @@
-"""How many nodes of which groups the pods need that fit nowhere: the bin-packing of an autoscaler. Pure.
+"""How many nodes of each group the pods need that fit nowhere: the bin-packing of an autoscaler. Pure.
 
 Modelled on Karpenter's: first fit, the largest pods first, onto nodes that are coming, then onto new ones. A new node
 may be of any group that holds all its pods; in the end it is of the cheapest of these. So many pods share a large node

@@ -1,4 +1,4 @@
-"""Kinds of nodes stay known, their boots are timed, and one whose nodes do not come is asked for ever more rarely."""
+"""Kinds of nodes stay known, boots are timed, and a kind whose nodes do not come is asked for more and more rarely."""
 
 import math
 from dataclasses import replace

@@ -143,7 +143,7 @@ def test_in_a_store_sweeps_go_whose_trials_have_all_ended_and_nothing_else(
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
-    """Make a volume with the trials of two sweeps, one of which is not over, and with what is nobody's."""
+    """Make a volume with the trials of two sweeps, where one is not over, and with what is nobody's."""
     folder = tmp_path / "volume"
     for trial, over in (("u1.s.t0", True), ("u1.s.t1", True), ("u2.s.t0", True), ("u2.s.t1", False)):
         identity = Identity(trial, trial, "s", trial.rpartition(".")[0], None, {})

@@ -34,7 +34,7 @@ POLICIES: Final = ("default", "fifo", "promote:finish=best", "ahead")
 
 @dataclass(frozen=True, slots=True)
 class ElasticSweep:
-    """A sweep whose nodes come and go: ``trials`` of heavy-tailed lengths, each of which requests a core.
+    """A sweep whose nodes come and go: ``trials`` of heavy-tailed lengths that request a core each.
 
     ``most`` cores is what each can use; ``nodes`` is how many there can be, ``spot`` how the market takes them.
     ``fixed`` nodes are there all the time instead.

@@ -1,4 +1,4 @@
-"""Several sweeps share a simulated cluster: each gets its part, nothing is lost, and nobody waits for ever."""
+"""Several sweeps share a simulated cluster: each gets its part, nothing is lost, and nobody waits without end."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -20,7 +20,7 @@ FLEET = Fleet(places=2, here=0, boots_s=100.0, price=PRICE)
 
 
 def ran(means: Means, policy: Ahead | Fifo | None = None) -> SimulatedRun:
-    """Return a sweep of 24 trials of ten minutes, two of which a node holds, from no node at all."""
+    """Return a sweep of 24 trials of ten minutes, two to a node, from no node at all."""
     trials: list[TrialSpec] = [trial(f"t{number:02}", work_s=LENGTH) for number in range(TRIALS)]
     group = NodeGroup(NodeSpec(NodeName("big"), 2.0, price=PRICE), most=12, boots_s=100.0)
     scenario = Scenario(Workload(tuple(trials), (), groups=(group,)), Costs.free())
