@@ -38,7 +38,12 @@ def notes(built: dict[str, dict[str, Any]]) -> dict[str, str]:
     return {name: value for name, value in found.items() if name not in BASIC}
 
 
-BASIC = {labels.ANNOTATION_OBJECTIVE, labels.ANNOTATION_DIRECTION, labels.ANNOTATION_DEFAULT_CPU}
+BASIC = {
+    labels.ANNOTATION_OBJECTIVE,
+    labels.ANNOTATION_DIRECTION,
+    labels.ANNOTATION_DEFAULT_CPU,
+    labels.ANNOTATION_SAFE_TO_EVICT,
+}
 
 
 def test_a_sweep_without_goals_has_no_annotation_of_one() -> None:

@@ -62,6 +62,7 @@ def test_a_trial_finds_its_contract_in_the_environment() -> None:
         contract.ENV_DIRECTION: "minimize",
         contract.ENV_STATE_ROOT: "/mnt/specon",
         contract.ENV_FLUSH: "300",
+        contract.ENV_GRACE: "60",
         contract.ENV_LEAVE_FILE: "/var/run/hera-specon/leave",
         "MLFLOW_EXPERIMENT_NAME": "vae",
         "MLFLOW_TRACKING_URI": "http://mlflow:5000",

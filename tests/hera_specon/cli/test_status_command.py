@@ -362,7 +362,8 @@ def test_a_trial_that_waits_for_kueue_and_shares_that_never_change_are_told(
 
     state = told(specon_there, cluster)
 
-    assert state["trials"][0]["reason"] == "waits for Kueue to admit it from queue team"
+    reasons = {trial["trial"]: trial["reason"] for trial in state["trials"]}
+    assert reasons["vae.t000"] == "waits for Kueue to admit it from queue team"
     (warning,) = state["warnings"]
     assert warning.startswith("1 trials keep their shares: Kueue, which holds the pod in queue team")
 
