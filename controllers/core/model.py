@@ -300,7 +300,7 @@ class NodeKind:
     come only if it asks for every kind in ``only_for``. ``boots_s`` are the seconds from the request for one until it
     takes trials. ``more`` is how many there can be beside those that are there and those that are ``coming``: these
     were asked for and are not ready yet. ``price`` is what an hour of one costs, None where nobody knows; one that is
-    ``spot`` may be taken away at any time. A kind without a name stands for nodes of which nothing is known, not even
+    ``spot`` may be taken away at any time. A kind without a name stands for unknown nodes, since nobody can tell
     whether any comes: a trial at a time may try.
     """
 
@@ -372,7 +372,7 @@ class Snapshot:
         return snapshot
 
     def of_trials(self, trials: tuple[Trial, ...], unended: tuple[Trial, ...]) -> "Snapshot":
-        """Return it with these ``trials`` alone, sorted by name as they are here, of which ``unended`` have not ended.
+        """Return it with these ``trials`` alone, sorted by name as they are here; ``unended`` have not ended.
 
         What owners ask is left out: only the outermost policy hears them.
         """

@@ -123,7 +123,7 @@ def _remembered(told: Iterable[NodeKind], before: Iterable[NodeKind]) -> tuple[N
 
 
 def _doubt(known: Trust, asked_at: Iterable[float], now: float, boots_s: float) -> Trust:
-    """Return the trust in a kind of which no node has come, though trials have asked for one since ``asked_at``."""
+    """Return the trust in a kind whose nodes have not come, though trials have asked for one since ``asked_at``."""
     most = patience(median(known.boots) if known.boots else boots_s)
     if not any(now - max(at, known.came_at, known.again_at) > most for at in asked_at):
         return known
