@@ -268,7 +268,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
     written, annotated = (given and given.labels) or {}, (given and given.annotations) or {}
     check_distinct([*written, *ours], "labels= sets what the sweep sets")
     check_distinct([*annotated, *notes], "annotations= sets what the sweep sets")
-    # Nothing makes an Argo step's pod again but Argo, so cluster-autoscaler would keep the node of each for ever.
+    # Nothing makes an Argo step's pod again but Argo, so cluster-autoscaler would never remove the node of one.
     notes = {labels.ANNOTATION_SAFE_TO_EVICT: "true", **annotated, **notes}
     return Metadata(labels={**written, **ours}, annotations=notes)
 

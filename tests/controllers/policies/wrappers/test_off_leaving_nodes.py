@@ -137,7 +137,7 @@ cores = st.sampled_from([0.5, 1.0, 2.0])
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Snapshot:
-    """Return trials on up to four nodes, some of which go, within capacity."""
+    """Return trials on up to four nodes, within capacity; some of the nodes go."""
     nodes = [
         node(f"w{number}", 8.0, memory=8 * GIB)
         if draw(st.booleans())
