@@ -304,8 +304,8 @@ class NodeKind:
     come only if it asks for every kind in ``only_for``. ``boots_s`` are the seconds from the request for one until it
     takes trials. ``more`` is how many there can be beside those that are there and those that are ``coming``: these
     were asked for and are not ready yet. ``price`` is what an hour of one costs, None where nobody knows; one that is
-    ``spot`` may be taken away at any time. A kind without a name stands for nodes that nothing is known about, not
-    even whether any comes: a trial at a time may try.
+    ``spot`` may be taken away at any time. A kind without a name stands for unknown nodes, since nobody can tell
+    whether any comes: a trial at a time may try.
     """
 
     name: str

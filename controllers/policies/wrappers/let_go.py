@@ -19,7 +19,7 @@ from controllers.policies.kit.places import nodes_placed_on, roomiest_nodes, wai
 from controllers.policies.wrappers.wrapper import AroundOne
 
 TRIES_AFTER_S: Final = 15.0
-"""Seconds that a trial waits before it tries whether nodes come, where nothing is known and nothing else runs,"""
+"""Seconds that a trial waits before it tries whether unknown nodes come, where nothing else runs,"""
 TRIES_AMONG_OTHERS_AFTER_S: Final = 600.0
 """and where something does: that will make room at some time."""
 
@@ -29,7 +29,7 @@ class LetGo(AroundOne):
 
     They are the trials that ``policy`` would start if the new nodes were there by now, in its order, as many as these
     hold beside those let go before. Where running trials will have made room before a node can be there, nobody asks
-    for one. Where nothing is known about nodes, one trial tries whether any comes: after 15 s if nothing of the
+    for one. Where no kind is known that would do, one trial tries whether any node comes: after 15 s if nothing of the
     sweep runs, else after ten minutes. Gangs are never let go: their workers would start apart.
 
     ``policy`` sees those let go on the nodes that have room for them by now: the scheduler is about to put them there.
@@ -119,7 +119,7 @@ class _Queue:
         return replace(_changed(there, allowed), nodes=(*there.nodes, *new.nodes))
 
     def may_try(self, trial: Trial) -> bool:
-        """Return whether ``trial`` may try whether a node comes that nothing is known about."""
+        """Return whether ``trial`` may try whether an unknown node comes."""
         if self.asking:
             return False
         idle = all(other.waits for other in self.seen.unended)
@@ -158,7 +158,7 @@ def _changed(snapshot: Snapshot, trials: Mapping[TrialId, Trial]) -> Snapshot:
 
 
 def _as_large_as_asked(unknown: NodeKind, trials: Sequence[Trial]) -> NodeKind:
-    """Return the kind that nothing is known about as one node that would hold any of ``trials``."""
+    """Return the unknown kind as one node that would hold any of ``trials``."""
     devices: dict[str, int] = {}
     for trial in trials:
         for kind, count in trial.devices.counts:

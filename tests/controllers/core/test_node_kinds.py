@@ -1,4 +1,4 @@
-"""Kinds of nodes stay known, boots are timed, and a kind whose nodes do not come is asked for more and more rarely."""
+"""Kinds of nodes stay known, their boots are timed, and those that do not come are asked for less and less often."""
 
 import math
 from dataclasses import replace

@@ -23,7 +23,7 @@ def gated(name: str, **changes: Any) -> Trial:  # noqa: ANN401 - any field of Tr
 
 @dataclass
 class AutoscaledWorld(QuietWorld):
-    """Runs each trial for ``length`` seconds; ``boots`` tells whether nodes come that are asked for.
+    """Runs each trial for ``length`` seconds; ``boots`` tells whether any node comes.
 
     ``kind`` is what comes, ``told`` what is told of it before a node of it is ready. A pod that names no node is
     scheduled onto any with room, as soon as there is one.
