@@ -13,7 +13,7 @@ from controllers.worlds.simulated.workload import NodeGroup, NodeSpec, Workload
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.fault_search.case import Case
 
-_WITHOUT_GROUPS = 0.5
+_WITHOUT_GROUPS = 0.7
 _NOTICES_S = (0.0, 15.0, 120.0)
 _AWAY_S = (20.0, 90.0)
 

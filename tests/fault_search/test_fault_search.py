@@ -15,6 +15,8 @@ from controllers.core.policy import Policy
 from controllers.driving import assembly
 from controllers.policies.registry import POLICIES
 from controllers.policies.wrappers.guarded import Guarded
+from controllers.worlds.simulated.autoscaler import GroupNodes
+from controllers.worlds.simulated.billing import NodeMeter
 from controllers.worlds.simulated.cluster import SimulatedCluster
 from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import NodeLoss, WorldFault
@@ -97,7 +99,7 @@ def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
     def fail(course: SimulatedCluster, run: TrialRun) -> None:
         course.halt(run)
         run.lose()
-        course._go_away(run, course.costs.retry_s)
+        course.go_away(run, course.costs.retry_s)
 
     patch.setattr(SimulatedCluster, "fail", fail)
     return run_case
@@ -120,7 +122,26 @@ def _gangs_that_start_in_part(patch: pytest.MonkeyPatch) -> Callable[[Case], Cas
 
 
 def _reservations_that_stay(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
-    patch.setattr(SimulatedCluster, "_cancel_reservation", lambda *_: None)
+    patch.setattr(SimulatedCluster, "cancel_reservation", lambda *_: None)
+    return run_case
+
+
+def _groups_without_bound(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    patch.setattr(GroupNodes, "more", 5)
+    return run_case
+
+
+def _nodes_that_are_paid_for_ever(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    patch.setattr(NodeMeter, "end", lambda *_: None)
+    return run_case
+
+
+def _checkpoints_that_do_not_help(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    def lose(run: TrialRun) -> None:
+        run.lost_work += run.work
+        run.work = run.saved = run.saved_before = 0.0
+
+    patch.setattr(TrialRun, "lose", lose)
     return run_case
 
 
@@ -136,6 +157,9 @@ def _reservations_that_stay(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseR
         (_overcommitted_devices, "no device is given twice"),
         (_gangs_that_start_in_part, "no part of a gang computes"),
         (_reservations_that_stay, "a move has one destination"),
+        (_groups_without_bound, "no group has more nodes than it may"),
+        (_nodes_that_are_paid_for_ever, "the bill is the sum of node seconds"),
+        (_checkpoints_that_do_not_help, "a loss costs at most the last checkpoint"),
     ],
 )
 def test_what_is_broken_on_purpose_is_found(

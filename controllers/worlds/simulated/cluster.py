@@ -66,8 +66,8 @@ class SimulatedCluster:
             for at, _ in node.supply:
                 self.queue.put(at, ClusterEvent(ClusterEventKind.SUPPLIED, node.name))
         self.faults = FaultLookup(faults)
-        self.after_changes: Callable[[Sequence[NodeName]], None] = _nobody
-        """Told at each instant of the nodes that have changed, once all of it has happened."""
+        self.after_changes: Callable[[Sequence[NodeName]], None] = lambda _: None
+        """Told at each instant of the nodes of which something has changed, once all of it has happened."""
         self._calls: list[Callable[[], None]] = []
 
     def call_at(self, at: float, call: Callable[[], None], kind: ClusterEventKind = ClusterEventKind.FAULT) -> None:
@@ -395,7 +395,3 @@ class SimulatedCluster:
             self.queue.put(self.now + seconds, ClusterEvent(kind, run.spec.id, run.version))
         else:
             self._steps[kind](run)
-
-
-def _nobody(changed: Sequence[NodeName]) -> None:
-    """Tell nobody."""

@@ -15,7 +15,8 @@ from controllers.worlds.simulated.coming_and_going import drain, fail_all, stop
 from controllers.worlds.simulated.events import ClusterEventKind
 from controllers.worlds.simulated.faults import SpotLoss
 from controllers.worlds.simulated.node_run import NodeRun
-from controllers.worlds.simulated.workload import SpotMarket, Workload
+from controllers.worlds.simulated.scaling import SpotMarket
+from controllers.worlds.simulated.workload import Workload
 
 
 class SpotProvider:

@@ -27,7 +27,8 @@ def node(cpu: float, price: float | None, name: str = "n", memory: float = float
 
 def test_a_node_that_is_always_there_is_paid_until_the_sweep_ends() -> None:
     bill = run((trial("a", 1800.0), trial("b", AN_HOUR)), (node(4.0, 2.0),)).bill
-    assert (bill.node_s, bill.cost) == (AN_HOUR, pytest.approx(2.0))
+    assert bill.node_s == AN_HOUR
+    assert bill.cost == pytest.approx(2.0)
     assert bill.trials == {A: pytest.approx(0.25), B: pytest.approx(0.5)}
 
 
