@@ -51,6 +51,7 @@ def karpenter(own_cluster: Cluster) -> Iterator[Autoscaler]:
 def autoscaler(karpenter: Autoscaler) -> Iterator[Autoscaler]:
     """Karpenter with its first settings, and no nodes."""
     karpenter.set_pool()
+    karpenter.fleet.refusals, karpenter.fleet.boot_s = 0, 0.0
     wait_until(karpenter.is_empty, "the nodes of the test before are gone", EMPTY_WITHIN_S, interval=0.5)
     yield karpenter
     print(karpenter.log())  # noqa: T201 - shown where the test failed
@@ -83,10 +84,17 @@ def test_a_sweep_gets_nodes_from_karpenter_and_leaves_none_behind(bench: Bench, 
 def test_ahead_gets_nodes_from_karpenter_of_kinds_that_it_was_told(
     bench: Bench, autoscaler: Autoscaler, tmp_path: Path
 ) -> None:
-    kinds = tmp_path / "kinds.yaml"
-    kinds.write_text(json.dumps({"kinds": [KIND]}))
-    bench.controller(STEERED, "--node-kinds", str(kinds)).start().wait_ready()
+    _start_controller_that_was_told(bench, tmp_path)
     _check_from_zero_to_zero(bench, autoscaler, STEERED, "under ahead, which was told of the kind")
+
+
+def test_ahead_gets_nodes_from_karpenter_though_machines_are_refused_and_slow(
+    bench: Bench, autoscaler: Autoscaler, tmp_path: Path
+) -> None:
+    autoscaler.fleet.refusals, autoscaler.fleet.boot_s = 2, 10.0
+    _start_controller_that_was_told(bench, tmp_path)
+    _check_from_zero_to_zero(bench, autoscaler, STEERED, "with machines that are refused twice and boot 10 s longer")
+    assert autoscaler.fleet.refusals == 0
 
 
 def test_trials_leave_a_node_that_karpenter_lets_expire(bench: Bench, autoscaler: Autoscaler) -> None:
@@ -113,6 +121,13 @@ def test_trials_leave_a_node_that_karpenter_can_do_without(bench: Bench, autosca
     bench.kubectl("delete", "pods", *(filler["metadata"]["name"] for filler in fillers), "--wait=false")
     autoscaler.set_pool(consolidate="WhenEmptyOrUnderutilized")
     _check_left_in_time(bench, workflow, machines)
+
+
+def _start_controller_that_was_told(bench: Bench, folder: Path) -> None:
+    """Start a controller that knows of the nodes that Karpenter can bring."""
+    kinds = folder / "kinds.yaml"
+    kinds.write_text(json.dumps({"kinds": [KIND]}))
+    bench.controller(STEERED, "--node-kinds", str(kinds)).start().wait_ready()
 
 
 def _check_from_zero_to_zero(bench: Bench, autoscaler: Autoscaler, policy: str | None, how: str) -> None:
