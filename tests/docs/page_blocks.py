@@ -14,7 +14,7 @@ _STANDS_FOR: Final = ((r"\\\.\\\.\\\.", ".*"), (r"\d+", r"\\d+"), (r"(?:\\ )+", 
 
 
 @dataclass(frozen=True)
-class Block:
+class PageBlock:
     """A block of a page: a file to save, or commands to type, and lines of what they print."""
 
     file: str
@@ -22,15 +22,15 @@ class Block:
     printed: tuple[str, ...] = ()
 
 
-def blocks(page: Path) -> list[Block]:
+def blocks(page: Path) -> list[PageBlock]:
     """Return what a reader of a page saves and types, in order. A block ``text`` is what those commands print."""
-    made: list[Block] = []
+    made: list[PageBlock] = []
     for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
         kind, text, saved = found["kind"], found["text"], _SAVED.search(found["before"])
         if kind == "python" and saved:
-            made.append(Block(saved[1], text))
+            made.append(PageBlock(saved[1], text))
         elif kind == "console":
-            made.append(Block("", text))
+            made.append(PageBlock("", text))
         elif kind == "text" and made:
             made[-1] = replace(made[-1], printed=(*made[-1].printed, *text.splitlines()))
     return made

@@ -19,7 +19,7 @@ from tests.cluster.helm_namespace import helm_namespace
 from tests.cluster.images.archives import VERSION
 from tests.cluster.installation import MANIFESTS, forwarded
 from tests.cluster.kubectl import Kubectl
-from tests.docs.page_blocks import Block, blocks, unprinted
+from tests.docs.page_blocks import PageBlock, blocks, unprinted
 
 # Helm may have to be built first.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
@@ -58,7 +58,7 @@ class Reader:
     mlflow: str = FORWARDED
     missing: list[str] = field(default_factory=list)
 
-    def follow(self, block: Block) -> None:
+    def follow(self, block: PageBlock) -> None:
         """Save or type what a block of the page says, and note what was to come of it and did not."""
         text = self._mine(block.text)
         if block.file:

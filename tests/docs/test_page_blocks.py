@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.page_blocks import Block, blocks, unprinted
+from tests.docs.page_blocks import PageBlock, blocks, unprinted
 
 PAGE = """# A page
 
@@ -40,9 +40,9 @@ def test_files_and_commands_come_in_order_with_what_they_print(tmp_path: Path) -
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     assert blocks(page) == [
-        Block("sweep.py", "x = 1\n"),
-        Block("", "specon submit sweep.py\n", ("Created workflow digits",)),
-        Block("", "specon status\n"),
+        PageBlock("sweep.py", "x = 1\n"),
+        PageBlock("", "specon submit sweep.py\n", ("Created workflow digits",)),
+        PageBlock("", "specon status\n"),
     ]
 
 

@@ -11,7 +11,8 @@ PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / ".github").glob("*.md")
 OURS = "benchmarks|controllers|docs|hera_specon|manifests|mlflow_hooks|tests|workflows"
 
 _PATH = re.compile(rf"(?<![\w./-])(?:{OURS})/[\w./-]*\w/?")
-_MODULE = re.compile(rf"(?<![\w./-])(?:{OURS})(?:\.[A-Za-z_]\w*)+")
+# Argo's resource is called like a package of ours.
+_MODULE = re.compile(rf"(?<![\w./-])(?!workflows\.argoproj\.io)(?:{OURS})(?:\.[A-Za-z_]\w*)+")
 _LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s]*)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
