@@ -7,7 +7,7 @@ from dataclasses import replace
 from controllers.core.model import NodeName
 from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import BootFault, SpotLoss, WorldFault
-from controllers.worlds.simulated.scaling import Scaling, SpotMarket
+from controllers.worlds.simulated.scaling import AutoscalerTiming, SpotMarket
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import NodeGroup, NodeSpec, Workload
 from controllers.worlds.simulated.world import SimulatedWorld
@@ -30,7 +30,7 @@ def with_groups(case: Case, chance: random.Random) -> Case:
     fixed = tuple(replace(node, price=_price(chance) if priced else None) for node in workload.nodes[:kept])
     likes = chance.sample(workload.nodes, min(len(workload.nodes), chance.choice((1, 1, 2))))
     groups = tuple(_group(chance, number, like, priced=priced) for number, like in enumerate(likes))
-    scaling = Scaling(
+    scaling = AutoscalerTiming(
         chance.choice((1.0, 10.0)),
         chance.choice((0.0, 5.0, 60.0)),
         chance.choice((60.0, 200.0)),

@@ -67,7 +67,7 @@ class SimulatedCluster:
                 self.queue.put(at, ClusterEvent(ClusterEventKind.SUPPLIED, node.name))
         self.faults = FaultLookup(faults)
         self.after_changes: Callable[[Sequence[NodeName]], None] = lambda _: None
-        """Told at each instant of the nodes of which something has changed, once all of it has happened."""
+        """Told at each instant of the nodes that have changed, once all of it has happened."""
         self._calls: list[Callable[[], None]] = []
 
     def call_at(self, at: float, call: Callable[[], None], kind: ClusterEventKind = ClusterEventKind.FAULT) -> None:

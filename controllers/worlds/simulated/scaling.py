@@ -9,7 +9,7 @@ from controllers.worlds.simulated.errors import WorkloadError
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
+class AutoscalerTiming:
     """How an autoscaler works; the defaults are Karpenter's manners, in seconds.
 
     It looks at pods that fit nowhere at multiples of ``scan_s``, and removes a node that was empty for ``idle_s``

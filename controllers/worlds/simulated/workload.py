@@ -16,7 +16,7 @@ from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, Parameters, Point, TrialId
 from controllers.core.parameters import bound_parameters
 from controllers.worlds.simulated.errors import WorkloadError
-from controllers.worlds.simulated.scaling import Scaling, SpotMarket
+from controllers.worlds.simulated.scaling import AutoscalerTiming, SpotMarket
 
 MIB: Final = 1024.0 * 1024.0
 BOOTS_S: Final = 120.0
@@ -329,7 +329,7 @@ class Workload:
     image: Image | None = None
     network: Network = field(default_factory=Network)
     groups: tuple[NodeGroup, ...] = ()
-    scaling: Scaling = field(default_factory=Scaling)
+    scaling: AutoscalerTiming = field(default_factory=AutoscalerTiming)
 
     def __post_init__(self) -> None:
         _distinct("trial", [trial.id for trial in self.trials])

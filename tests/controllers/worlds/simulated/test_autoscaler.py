@@ -10,7 +10,7 @@ from controllers.core.model import NodeKind, NodeName, Phase, TrialId
 from controllers.core.ports import DONE
 from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import BootFault, WorldFault
-from controllers.worlds.simulated.scaling import Scaling
+from controllers.worlds.simulated.scaling import AutoscalerTiming
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeGroup, NodeSpec, TrialSpec, Workload
 from controllers.worlds.simulated.world import SimulatedWorld
@@ -27,9 +27,9 @@ def world(
     fixed: Sequence[float] = (),
     gated: bool = False,
     faults: Sequence[WorldFault] = (),
-    scaling: Scaling | None = None,
+    scaling: AutoscalerTiming | None = None,
 ) -> SimulatedWorld:
-    workload = Workload(tuple(trials), nodes(*fixed), groups=groups, scaling=scaling or Scaling())
+    workload = Workload(tuple(trials), nodes(*fixed), groups=groups, scaling=scaling or AutoscalerTiming())
     return SimulatedWorld(Scenario(workload, Costs.free()), gated=gated, faults=faults)
 
 
@@ -92,7 +92,7 @@ def test_there_are_never_more_nodes_than_most() -> None:
 
 
 def test_a_node_goes_once_it_has_been_empty_for_a_while_and_comes_again_under_another_name() -> None:
-    sim = world([trial("a", 50.0), trial("b", 50.0, at=500.0)], group(), scaling=Scaling(idle_s=60.0))
+    sim = world([trial("a", 50.0), trial("b", 50.0, at=500.0)], group(), scaling=AutoscalerTiming(idle_s=60.0))
     sim.advance(219.9)
     assert names(sim) == ["big-1"]
     sim.advance(220.0)
@@ -154,7 +154,7 @@ def test_a_trial_that_no_node_of_any_group_holds_is_refused() -> None:
         (lambda: group(boots_s=math.inf), "boots_s must be finite and at least 0, not inf"),
         (lambda: world([trial("a")], group("n"), group("n")), "node n is there more than once"),
         (lambda: world([trial("a")]), "at least one node"),
-        (lambda: Scaling(scan_s=0.0), "scan_s must be finite and at least 0.001 s, not 0.0"),
+        (lambda: AutoscalerTiming(scan_s=0.0), "scan_s must be finite and at least 0.001 s, not 0.0"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make: object, told: str) -> None:

@@ -6,7 +6,7 @@ from controllers.core.model import NodeName, TrialId
 from controllers.lab.simulation.run import SimulatedRun, simulate
 from controllers.policies import Default
 from controllers.worlds.simulated.billing import NodeMeter
-from controllers.worlds.simulated.scaling import Scaling, SpotMarket
+from controllers.worlds.simulated.scaling import AutoscalerTiming, SpotMarket
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import NodeGroup, NodeSpec, TrialSpec, Workload
 from tests.controllers.worlds.simulated.workloads import trial
@@ -17,7 +17,7 @@ AN_HOUR = 3600.0
 
 def run(trials: tuple[TrialSpec, ...], fixed: tuple[NodeSpec, ...] = (), *groups: NodeGroup) -> SimulatedRun:
     return simulate(
-        Scenario(Workload(trials, fixed, groups=groups, scaling=Scaling(idle_s=60.0)), Costs.free()), Default()
+        Scenario(Workload(trials, fixed, groups=groups, scaling=AutoscalerTiming(idle_s=60.0)), Costs.free()), Default()
     )
 
 
