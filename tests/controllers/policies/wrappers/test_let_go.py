@@ -128,6 +128,8 @@ def test_of_nodes_of_which_nothing_is_known_one_trial_tries() -> None:
     assert "tries" in decided(seen(FOUR, kinds=(UNKNOWN,)))[0].reason
     asks = replace(FOUR[0], gated=False)
     assert let_go(seen((asks, *FOUR[1:]), kinds=(UNKNOWN,), let_go=("a",))) == []
+    larger = replace(asks, base_cpu=8.0)
+    assert let_go(seen((larger, *FOUR[1:]), kinds=(UNKNOWN,), now=700.0, let_go=("a",))) == []
 
 
 def test_nobody_tries_at_once_nor_soon_while_others_run_nor_in_a_pause() -> None:
