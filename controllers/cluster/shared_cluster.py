@@ -130,7 +130,7 @@ def teller(view: ClusterView) -> Tell:
     def tell(campaign: Campaign, place: QueuePlace) -> bool:
         path = WORKFLOWS.path(campaign.namespace, campaign.workflow)
         note = {annotation_of(campaign.policy): place.written()}
-        body = {"metadata": {"uid": campaign.uid, "annotations": note}}
+        body: dict[str, object] = {"metadata": {"uid": campaign.uid, "annotations": note}}
 
         def done(failure: ApiError | None) -> None:
             if failure is not None:

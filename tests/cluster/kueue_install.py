@@ -102,7 +102,7 @@ def kueue_running(cluster: Cluster) -> Iterator[None]:
     plain, hooks = ([one for one in found if (one["kind"] in _WEBHOOKS) is wanted] for wanted in (False, True))
     _apply(cluster, plain)
     flags = [f"--config={settings}", f"--kubeconfig={cluster.kubeconfig}", "--zap-log-level=2"]
-    command = [binary(KUEUE_PROGRAM.name), *flags, "--feature-gates=VisibilityOnDemand=false"]
+    command: list[str | Path] = [binary(KUEUE_PROGRAM.name), *flags, "--feature-gates=VisibilityOnDemand=false"]
     machine.start("kueue", command, GOMAXPROCS="2")
     try:
         wait_until(_is_ready, f"Kueue is ready (see {cluster.layout.logs})", _READY_S, interval=0.3)

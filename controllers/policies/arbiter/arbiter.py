@@ -126,8 +126,8 @@ class Arbiter(BaseModel):
                     filling.count(line, trial.asked)
         starving = [ln for ln in filling.lines if now - hungry.get(ln.sweep.name, now) >= self.patience and ln.todo]
         for line in sorted(starving, key=lambda line: (hungry[line.sweep.name], line.sweep.name)):
-            while not line.given and (trial := line.take_next()) is not None:
-                filling.serve(line, trial)
+            while not line.given and (next_one := line.take_next()) is not None:
+                filling.serve(line, next_one)
 
     def _still_offered(self, now: float, sweeps: Sequence[SweepDemand], state: ArbiterState) -> dict[str, float]:
         """Return since when sweeps have had room that they did not take; what starts a trial takes it."""

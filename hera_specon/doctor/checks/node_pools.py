@@ -16,7 +16,7 @@ def check_node_pools(facts: ServerFacts) -> Iterator[Finding]:
     """Yield what is known of nodes that an autoscaler can add; nothing where nodes cannot be listed."""
     if isinstance(facts.nodes, Unread):
         return
-    labelled = [labels_of(node) for node in facts.nodes]
+    labelled = [labels_of(dict(node)) for node in facts.nodes]
     made = sorted({labels[KARPENTER] for labels in labelled if labels.get(KARPENTER)})
     kinds = sorted({name for labels in labelled if (name := NOTHING_GIVEN.of(labels).name)})
     if made:

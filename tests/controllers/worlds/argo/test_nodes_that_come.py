@@ -57,4 +57,4 @@ def test_a_trial_shows_which_kinds_its_selectors_let_it_ask_for(bench: Bench) ->
     item["spec"]["nodeSelector"] = {POOL: "train"}
     bench.put("pods", item)
     bench.until(lambda: bench.trial().may_ask != frozenset())
-    assert (bench.trial().may_use, bench.trial().may_ask) == ({"n3"}, None)
+    assert (bench.trial().may_use, bench.trial().may_ask) == (frozenset({NodeName("n3")}), None)

@@ -23,7 +23,12 @@ GIVEN = GivenKinds(
 
 
 def made(
-    name: str, *, at: float = BEGAN - 100, ready: bool = True, given: GivenKinds = GIVEN, **labels: str
+    name: str,
+    *,
+    at: float = BEGAN - 100,
+    ready: bool = True,
+    given: GivenKinds = GIVEN,
+    **labels: str,
 ) -> NodeRecord:
     item: Json = node(name, "4", ready=ready)
     item["metadata"]["creationTimestamp"] = stamp(at)
@@ -33,7 +38,7 @@ def made(
     return found
 
 
-def labelled(labels: dict[str, str], name: str = "n", **changes: Any) -> NodeRecord:  # noqa: ANN401 - as made takes
+def labelled(labels: dict[str, Any], name: str = "n", **changes: Any) -> NodeRecord:  # noqa: ANN401 - as made takes
     return made(name, **changes, **labels)
 
 
@@ -126,12 +131,14 @@ def test_a_pod_may_ask_for_the_kinds_that_it_selects_and_whose_taints_it_tolerat
     seen = KindsSeen(GivenKinds((gpus, GIVEN.kinds[0])))
     seen.look([labelled({"agentpool": "old"})])
     assert gpus.only_for == {"nvidia.com/gpu"}
-    assert seen.for_pods(demands({})) == {"train", "old"}
-    assert seen.for_pods(demands({"nodeSelector": {"agentpool": "old"}})) == {"old"}
+    assert seen.for_pods(demands({})) == frozenset({"train", "old"})
+    assert seen.for_pods(demands({"nodeSelector": {"agentpool": "old"}})) == frozenset({"old"})
     tolerant = {"tolerations": [{"key": "team", "operator": "Equal", "value": "a"}]}
     assert seen.for_pods(demands(tolerant)) is None
     seen.look([])
-    assert seen.for_pods(demands({"nodeSelector": {"agentpool": "old"}})) == {"old"}, "a kind that went is remembered"
+    assert seen.for_pods(demands({"nodeSelector": {"agentpool": "old"}})) == frozenset({"old"}), (
+        "a kind that went is remembered"
+    )
 
 
 def demands(spec: Json) -> Demands:
