@@ -11,7 +11,7 @@ from controllers.core.policy import Policy
 from controllers.driving.assembly import guard_policy
 from controllers.lab.simulation.experiments.elastic_experiments import LIFE_S, ElasticSweep
 from controllers.lab.simulation.run import SimulatedRun, simulate
-from controllers.policies import Guarded
+from controllers.policies import Guarded, LetGo
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scaling import SpotMarket
 from controllers.worlds.simulated.scenario import Costs, Scenario
@@ -23,8 +23,8 @@ Guard = Callable[[Policy[Any]], Policy[Any]]
 
 
 def without_handling(policy: Policy[Any]) -> Policy[Any]:
-    """Return ``policy`` behind the guards alone: nothing of ours heeds that a node leaves."""
-    return Guarded(policy=policy)
+    """Return ``policy`` behind guards that heed no notice: nodes that come are asked for all the same."""
+    return Guarded(policy=LetGo(policy=policy))
 
 
 HEEDED_BY: Final[Mapping[str, tuple[bool, Guard]]] = {
