@@ -380,7 +380,7 @@ class Snapshot:
         return snapshot
 
     def of_trials(self, trials: tuple[Trial, ...], unended: tuple[Trial, ...]) -> "Snapshot":
-        """Return it with these ``trials`` alone, sorted by name as they are here; ``unended`` have not ended.
+        """Return it with these ``trials`` alone, sorted by name as they are here; ``unended`` are those not ended yet.
 
         What owners ask is left out: only the outermost policy hears them.
         """

@@ -64,6 +64,7 @@ def test_a_trial_finds_its_contract_in_the_environment() -> None:
         contract.ENV_FLUSH: "300",
         contract.ENV_GRACE: "60",
         contract.ENV_LEAVE_FILE: "/var/run/hera-specon/leave",
+        contract.ENV_GRACE: "60",
         "MLFLOW_EXPERIMENT_NAME": "vae",
         "MLFLOW_TRACKING_URI": "http://mlflow:5000",
         contract.ENV_TRACKING: "$(MLFLOW_TRACKING_URI)",
