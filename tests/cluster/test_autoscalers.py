@@ -150,7 +150,7 @@ def _check_from_zero_to_zero(bench: Bench, autoscaler: Autoscaler, policy: str |
 def _training(
     bench: Bench, autoscaler: Autoscaler, steps: int, sweep: ModuleType = elastic_descent_sweep
 ) -> tuple[Workflow, list[StartedMachine]]:
-    """Return a sweep under a controller, of which all trials train, and the machines that are there."""
+    """Return a sweep under a controller whose trials all train, and the machines that are there."""
     bench.controller(STEERED).start().wait_ready()
     workflow = bench.submit(sweep, policy=STEERED, steps=steps)
 
