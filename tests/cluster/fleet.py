@@ -40,7 +40,7 @@ class StartedMachine:
 
 @dataclass
 class Fleet:
-    """The machines of a cluster; none runs at first.
+    """The machines of a cluster. None runs at first.
 
     Attributes:
         boot_s: seconds that a machine takes to boot beyond what it does.
