@@ -86,10 +86,11 @@ def test_the_same_inputs_give_the_same_run() -> None:
 
 def test_a_sweep_sees_its_own_trials_and_the_nodes_less_what_others_request() -> None:
     world = SimulatedWorld(Scenario(LONG, Costs.free(), 1))
-    world.advance(0.0)
-    # The first sweep fills all nodes, as nobody shares them out here.
-    first, last = (SweepView(world, name) for name in ("red-a", "blue-a"))
-    assert [{trial.sweep for trial in view.trials()} for view in (first, last)] == [{"red-a"}, {"blue-a"}]
-    assert sum(node.cpu for node in first.nodes()) == 8.0
-    assert sum(node.cpu for node in last.nodes()) == 0.0
-    assert not (first.finished or last.finished)
+    world.advance(max(run.spec.submitted_at for run in world.runs))
+    for name in ("red-a", "blue-a"):
+        view = SweepView(world, name)
+        others = sum(run.spec.cpu for run in world.runs if run.nodes and run.spec.sweep != name)
+        assert {trial.sweep for trial in view.trials()} == {name}
+        assert sum(node.cpu for node in view.nodes()) == 8.0 - others
+        assert not view.finished
+    assert sum(node.cpu for node in SweepView(world, "blue-a").nodes()) < 8.0
