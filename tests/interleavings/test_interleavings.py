@@ -45,7 +45,7 @@ def test_a_seed_gives_the_same_run_again() -> None:
 
 
 def test_sweeps_move_and_controllers_die_in_what_is_explored() -> None:
-    runs = [explore(SEED + number) for number in range(8)]
+    runs = [explore(SEED + number) for number in range(12)]
     assert sum(run.moves for run in runs) > 3
     assert sum(run.crashes for run in runs) > 3
 

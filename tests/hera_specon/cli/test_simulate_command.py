@@ -103,7 +103,7 @@ def test_what_is_wrong_with_a_sweep_of_curves_is_said_before_anything_runs(
         (["d1-haf"], "did you mean 'D1-half'?"),
         ([], "Name an experiment (F1, F2"),
         ([], "D1, D1-half, D1-most, D1-crowded, D2, D2-half, D2-most, T1, Q1, A1, A2, A3"),
-        ([], "C1-tpe), a workload"),
+        ([], "Y3), a workload"),
         (["S4", "s4"], "'S4' is named twice"),
         (["S4", "--policy", "specn"], "did you mean 'specon'?"),
         (["S4", "--policy", "specon:alpha=2"], "specon: alpha must be a number in (0, 1), got 2"),

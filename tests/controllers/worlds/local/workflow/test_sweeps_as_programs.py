@@ -35,6 +35,7 @@ def test_a_sweep_runs_its_trials_side_by_side_with_all_that_a_trial_needs() -> N
         "hera-specon.io/objective": "loss",
         "hera-specon.io/direction": "minimize",
         "hera-specon.io/default-cpu": "true",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
     }
     assert first.grace_s == 60.0
     assert first.retry is not None
