@@ -40,7 +40,7 @@ class Guarded:
         """Change the password: a client with the old one is refused from then on."""
         request = urllib.request.Request(  # noqa: S310 - our own server
             f"{self.server.uri}/api/2.0/mlflow/users/update-password",
-            json.dumps({"username": USER, "password": password}).encode(),
+            json.dumps({"username": USER, "password": password, "current_password": self.password}).encode(),
             {"Content-Type": "application/json", "Authorization": _basic(self.password)},
             method="PATCH",
         )
