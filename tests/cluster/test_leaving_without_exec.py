@@ -21,6 +21,8 @@ pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 WITHOUT = ("without-exec", "without-eviction")
 SHOWN_WITHIN_S = 150.0
+# Two and a half minutes: kubelets may show an annotation to a pod as late as after one and a half.
+LONG = 600
 
 
 @pytest.fixture
@@ -80,10 +82,9 @@ def test_a_trial_moves_by_either_road_and_is_whole(bench: Bench, tmp_path: Path,
     grant(bench, variation(folder, "namespaced", WITHOUT if road == "annotation" else ()))
     controller = bench.controller().start()
     controller.wait_ready()
-    workflow = bench.submit(steps=200)
+    workflow = bench.submit(steps=LONG)
     bench.wait_all_training(workflow, steps=20)
-    for trial in ("t001", "t002", "t003"):
-        pod, target = bench.begin_move(workflow, trial)
+    for pod, target in [bench.begin_move(workflow, trial) for trial in ("t001", "t002", "t003")]:
         successor = goes_on(bench, workflow, pod)
         assert (pod.exit_code, successor.node) == (MOVED, target)
         assert bool(pod.annotation(labels.ANNOTATION_LEAVE)) is (road == "annotation")
@@ -98,7 +99,7 @@ def test_a_trial_moves_by_either_road_and_is_whole(bench: Bench, tmp_path: Path,
 
 def test_a_trial_rests_and_goes_on_without_exec(poor: Bench) -> None:
     poor.controller().start().wait_ready()
-    workflow = poor.submit(steps=200)
+    workflow = poor.submit(steps=LONG)
     poor.wait_all_training(workflow, steps=20)
     poor.wait(lambda: poor.adopted(workflow), "the controller steers the workflow", 60)
     pod = poor.running(workflow)["t001"]
@@ -117,7 +118,7 @@ def test_a_trial_rests_and_goes_on_without_exec(poor: Bench) -> None:
 
 def test_trials_that_run_and_that_rest_are_stopped_without_exec_and_evictions(poor: Bench) -> None:
     poor.controller().start().wait_ready()
-    workflow = poor.submit(steps=400)
+    workflow = poor.submit(steps=LONG)
     poor.wait_all_training(workflow, steps=20)
     poor.wait(lambda: poor.adopted(workflow), "the controller steers the workflow", 60)
     ask(poor, workflow, t001="pause")
@@ -135,7 +136,7 @@ def test_trials_that_run_and_that_rest_are_stopped_without_exec_and_evictions(po
 
 def test_a_gang_rests_and_goes_on_as_one_without_exec(poor: Bench) -> None:
     poor.controller().start().wait_ready()
-    workflow = poor.submit(gang_descent_sweep, steps=200)
+    workflow = poor.submit(gang_descent_sweep, steps=LONG)
     (trial,), workers = workflow.trials, gang_descent_sweep.WORKERS
     poor.wait(lambda: poor.steps_done(workflow, trial) >= 20, "the gang trains", STARTS_WITHIN_S)
     poor.wait(lambda: poor.adopted(workflow), "the controller steers the workflow", 60)
