@@ -58,9 +58,9 @@ end of its name, so that releases in two namespaces have nothing in common.
   {{- $_ := mergeOverwrite $container.resources (deepCopy $values.resources) -}}
   {{- /* The pods read their settings at their start, so a change has to restart them. */ -}}
   {{- $_ := set .object.spec.template.metadata "annotations" (dict "checksum/settings" (sha256sum .settings)) -}}
-  {{- if $values.nodeKinds -}}
-    {{- $_ := set $spec "volumes" (append $spec.volumes (dict "name" "node-kinds" "configMap" (dict "name" "specon-node-kinds"))) -}}
-    {{- $mount := dict "name" "node-kinds" "mountPath" "/etc/hera-specon" "readOnly" true -}}
+  {{- if include "hera-specon.files" $values | fromJson -}}
+    {{- $_ := set $spec "volumes" (append $spec.volumes (dict "name" "files" "configMap" (dict "name" "specon-controller-files"))) -}}
+    {{- $mount := dict "name" "files" "mountPath" "/etc/hera-specon" "readOnly" true -}}
     {{- $_ := set $container "volumeMounts" (append $container.volumeMounts $mount) -}}
   {{- end -}}
   {{- range $container.envFrom -}}

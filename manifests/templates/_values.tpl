@@ -62,11 +62,25 @@ of objects, as JSON. Those for namespaces of sweeps have theirs; others have non
     {{- range $name, $value := $values.settings -}}
       {{- $_ := set $data $name (toString $value) -}}
     {{- end -}}
-    {{- if $values.nodeKinds -}}
-      {{- $_ := set $data "SPECON_CONTROLLER_NODE_KINDS" "/etc/hera-specon/node-kinds.yaml" -}}
+    {{- $files := include "hera-specon.files" $values | fromJson -}}
+    {{- $variables := dict "node-kinds.yaml" "SPECON_CONTROLLER_NODE_KINDS" "shares.yaml" "SPECON_CONTROLLER_SHARES" -}}
+    {{- range $name, $_content := $files -}}
+      {{- $_ := set $data (get $variables $name) (printf "/etc/hera-specon/%s" $name) -}}
     {{- end -}}
     {{- toJson $data -}}
-    {{- toJson $values.nodeKinds -}}
+    {{- toJson $files -}}
   {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The files that the values give the controller: a map of their names to what is in them, as JSON. */}}
+{{- define "hera-specon.files" -}}
+{{- $files := dict -}}
+{{- with .nodeKinds -}}
+  {{- $_ := set $files "node-kinds.yaml" (toYaml .) -}}
+{{- end -}}
+{{- with .shares -}}
+  {{- $_ := set $files "shares.yaml" (toYaml .) -}}
+{{- end -}}
+{{- toJson $files -}}
 {{- end -}}

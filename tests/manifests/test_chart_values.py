@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from controllers.cluster.namespace_terms import read_terms
 from controllers.cluster.node_kinds_file import read_node_kinds
 from tests.cluster.commands import ClusterError
 from tests.manifests.helm import template
@@ -24,7 +25,7 @@ SERVER: Final = {"mlflow": {"server": {"enabled": True}}}
 DIGEST: Final = "sha256:" + "0f" * 32
 NOT_SETTINGS: Final = {
     # Other values are for these,
-    *("NAMESPACE", "ALL_NAMESPACES", "RECOMMEND", "MLFLOW_TRACKING_URI", "NODE_KINDS"),
+    *("NAMESPACE", "ALL_NAMESPACES", "RECOMMEND", "MLFLOW_TRACKING_URI", "NODE_KINDS", "SHARES"),
     # other objects rely on these,
     *("LEADER_ELECT", "LEASE_NAME", "LEASE_NAMESPACE", "HEALTH_PORT", "METRICS_PORT"),
     # and these are for a controller outside of a cluster.
@@ -135,17 +136,22 @@ def test_the_controller_may_reach_the_port_of_mlflows_address(helm: str, address
     assert added_ports(template(helm, {"mlflow": {"trackingUri": address}})) == added
 
 
-def test_kinds_of_nodes_reach_the_controller_as_the_file_that_it_is_told_of(helm: str, tmp_path: Path) -> None:
+def test_kinds_of_nodes_and_shares_reach_the_controller_as_the_files_that_it_is_told_of(helm: str, tmp_path: Path) -> None:
     kind = {"name": "train", "labels": {"pool": "train"}, "cpu": 8, "memory": "32Gi", "most": 4}
-    found = template(helm, {"mlflow": MLFLOW, "nodeKinds": {"kinds": [kind]}})
-    (mount,) = [one for one in container(found)["volumeMounts"] if one["name"] == "node-kinds"]
+    terms = {"production": {"priority": 10, "quota": {"cpu": 8, "memory": "64Gi"}}}
+    found = template(helm, {"mlflow": MLFLOW, "nodeKinds": {"kinds": [kind]}, "shares": {"namespaces": terms}})
+    (mount,) = [one for one in container(found)["volumeMounts"] if one["name"] == "files"]
     volumes = one_of(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
-    (volume,) = [one for one in volumes if one["name"] == "node-kinds"]
-    (name, text), *others = one_of(found, "ConfigMap", volume["configMap"]["name"])["data"].items()
+    (volume,) = [one for one in volumes if one["name"] == "files"]
     settings = one_of(found, "ConfigMap", "specon-controller-settings")["data"]
-    assert (settings["SPECON_CONTROLLER_NODE_KINDS"], others) == (f"{mount['mountPath']}/{name}", [])
-    (tmp_path / name).write_text(text)
-    assert [given.name for given in read_node_kinds(str(tmp_path / name)).kinds] == ["train"]
+    told = [settings["SPECON_CONTROLLER_NODE_KINDS"], settings["SPECON_CONTROLLER_SHARES"]]
+    files = one_of(found, "ConfigMap", volume["configMap"]["name"])["data"]
+    assert told == [f"{mount['mountPath']}/{name}" for name in files]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    kinds, terms = (tmp_path / Path(name).name for name in told)
+    assert [given.name for given in read_node_kinds(str(kinds)).kinds] == ["train"]
+    assert read_terms(terms)["production"].priority == 10
 
 
 def test_a_change_of_the_settings_restarts_the_controller_and_nothing_else_does(helm: str) -> None:
@@ -154,6 +160,7 @@ def test_a_change_of_the_settings_restarts_the_controller_and_nothing_else_does(
 
     assert deployed(recommend=True) != deployed()
     assert deployed(nodeKinds={"prices": [{"labels": {"a": "b"}, "price": 1}]}) != deployed()
+    assert deployed(shares={"namespaces": {"team": {"weight": 2}}}) != deployed()
     assert deployed(settings={"SPECON_CONTROLLER_INTERVAL": 2}) != deployed()
     assert deployed(serviceMonitor={"enabled": True}) == deployed()
 
@@ -161,7 +168,7 @@ def test_a_change_of_the_settings_restarts_the_controller_and_nothing_else_does(
 def of_schema(schema: Json, path: str = "") -> set[str]:
     """Return the names of all values that the schema knows; a map that is open, or that a value gives, is one."""
     inner = schema.get("properties", {})
-    if not inner or path in {"settings", "resources", "podSpec", "nodeKinds"}:
+    if not inner or path in {"settings", "resources", "podSpec", "nodeKinds", "shares"}:
         return {path}
     assert schema["additionalProperties"] is False, path
     return {name for key, part in inner.items() for name in of_schema(part, f"{path}.{key}".lstrip("."))}
