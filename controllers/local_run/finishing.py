@@ -149,12 +149,12 @@ def wait_for(courier: Courier, services: RunServices) -> Lack | None:
     """
     patience = GIVE_UP_S if services.server is None else GIVE_UP_OWN_S
     began = moved_at = told_at = time.monotonic()
-    before = courier.mark()
+    before = courier.mark(), services.start_up_s
     where = shown(services.tracking_uri)
     try:
         while not courier.done.wait(_LOOK_S):
             services.keep_alive(HUNG_AFTER_S)
-            now, mark = time.monotonic(), courier.mark()
+            now, mark = time.monotonic(), (courier.mark(), services.start_up_s)
             if services.stop.is_set():
                 lack = courier.lack()
                 message = f"interrupted: all trials have ended, but MLflow lacks {lack}: run the same command again"

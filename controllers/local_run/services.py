@@ -75,6 +75,11 @@ class RunServices:
             for line in self.server.news():
                 self.screen.say(line)
 
+    @property
+    def start_up_s(self) -> float:
+        """CPU seconds that the run's own MLflow has used so far for a start that goes on, else 0."""
+        return 0.0 if self.server is None else self.server.start_up_s
+
     def tell_of_mlflow(self) -> None:
         """Say where MLflow is; it may not answer yet."""
         if self.server is None:

@@ -54,6 +54,11 @@ class Age(click.ParamType[float]):
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Clean a volume of a cluster's trials instead, where it is mounted here.",
 )
+@click.option(
+    "--dead",
+    is_flag=True,
+    help="Also sweeps with trials that never ended: they died, or still wait. With --older-than only.",
+)
 @click.option("--yes", is_flag=True, help="Remove them. Without this, nothing is removed.")
 @json_file_option
 @state_dir_option("Folder that `specon run` keeps its runs in.")
@@ -66,7 +71,8 @@ def clean(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - clic
     gone cannot go on with `specon resume` or `run --extend`: it would begin again.
 
     With --state, sweeps whose trials have all ended go as a whole. With --folder, all their checkpoints
-    go, or all but the newest of each trial with --keep newest.
+    go, or all but the newest of each trial with --keep newest. A trial that died for good never said
+    that it ended, and its sweep stays; --dead takes such sweeps as well.
 
     \b
     Examples:
@@ -74,6 +80,7 @@ def clean(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - clic
       specon clean --keep newest --older-than 30d --yes
       specon clean --state s3://bucket/prefix --older-than 4w
       specon clean --folder /mnt/specon --keep newest
+      specon clean --folder /mnt/specon --dead --older-than 30d
     """  # noqa: D301 - \b keeps click from filling the lines after it
     _check(options, keep_given=ctx.get_parameter_source("keep") is not ParameterSource.DEFAULT)
     if options["state"]:
@@ -112,6 +119,10 @@ def _check(options: dict[str, Any], *, keep_given: bool) -> None:
         message = f"--{elsewhere[0]} cleans a place as a whole; leave out {options['runs'][0]!r}, or --{elsewhere[0]}."
     elif options["state"] and keep_given:
         message = "--state removes sweeps as a whole; leave --keep out."
+    elif options["dead"] and not elsewhere:
+        message = "--dead is for --state and --folder: of runs on this machine it is known whether they are over."
+    elif options["dead"] and not options["older_than"]:
+        message = "--dead may take what trials still need: name an --older-than, such as 30d."
     elif options["folder"] and keep_given and options["keep"] == "best":
         message = "Which trial is the best, a volume does not tell: --keep newest or none."
     if message:
@@ -124,7 +135,7 @@ def _on_volume(options: dict[str, Any]) -> "tuple[Sequence[Leftover], Callable[[
 
     # None by default, as in a store: the best is not known.
     keep = Keep.NEWEST if options["keep"] == "newest" else Keep.NONE
-    return list(left_on(options["folder"], keep, options["older_than"])), remove_here
+    return list(left_on(options["folder"], keep, options["older_than"], dead=options["dead"])), remove_here
 
 
 def _here(options: dict[str, Any]) -> "tuple[Sequence[Leftover], Callable[[Leftover], object]]":
@@ -150,7 +161,8 @@ def _in_store(options: dict[str, Any]) -> "tuple[Sequence[Leftover], Callable[[L
         except (BadEnvironmentError, StoreError) as error:
             raise click.ClickException(one_line(str(error))) from error
 
-    leftovers = told(lambda: list(left_in(open_store(options["state"]), options["older_than"])))
+    older_s, dead = options["older_than"], options["dead"]
+    leftovers = told(lambda: list(left_in(open_store(options["state"]), older_s, dead=dead)))
     return leftovers, lambda leftover: told(lambda: open_store(options["state"]).remove(leftover.places))
 
 
@@ -162,7 +174,7 @@ def _table(leftovers: "Sequence[Leftover]") -> Table:
         table.add_row(
             one_line(leftover.sweep),
             one_line(leftover.policy),
-            str(leftover.trials),
+            f"{leftover.trials} ({leftover.unended} never ended)" if leftover.unended else str(leftover.trials),
             f"{seconds(leftover.age_s)} ago",
             size(leftover.size),
         )
@@ -174,6 +186,7 @@ def _fields(leftover: "Leftover") -> dict[str, object]:
         "sweep": leftover.sweep,
         "policy": leftover.policy,
         "trials": leftover.trials,
+        "unended": leftover.unended,
         "bytes": leftover.size,
         "age_s": round(leftover.age_s),
     }

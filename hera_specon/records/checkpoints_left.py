@@ -25,7 +25,8 @@ _OURS = re.compile(r"head\.json(/|$)|step-\d{8,}/|journal/\d{6,}-|gang/")
 class Leftover:
     """What may go of one sweep under one policy: ``places`` are folders on this machine, or keys in a store.
 
-    ``age_s`` is for how many seconds nothing of it was written; ``size`` is in bytes.
+    ``age_s`` is for how many seconds nothing of it was written; ``size`` is in bytes. ``unended`` are the trials that
+    never said that they had ended: they died, or still wait.
     """
 
     sweep: str
@@ -34,6 +35,7 @@ class Leftover:
     places: tuple[str, ...]
     size: int
     age_s: float
+    unended: int = 0
 
 
 def left_here(folders: Sequence[Path], keep: Keep, older_s: float) -> Iterator[Leftover]:
@@ -61,27 +63,32 @@ def remove_here(leftover: Leftover) -> None:
         shutil.rmtree(place)
 
 
-def left_on(volume: Path, keep: Keep, older_s: float) -> Iterator[Leftover]:
+def left_on(volume: Path, keep: Keep, older_s: float, *, dead: bool = False) -> Iterator[Leftover]:
     """Yield what may go of each sweep whose trials have all ended, on a volume on which a cluster's trials keep theirs.
 
-    Which trial is the best, a volume does not tell: with ``Keep.BEST`` the newest of each stays.
+    Which trial is the best, a volume does not tell: with ``Keep.BEST`` the newest of each stays. ``dead`` sweeps count
+    as well: some of their trials never ended, and nothing was written for ``older_s``.
     """
     trials = sorted(path.parent for path in volume.glob("*/checkpoints") if read_identity(path.parent) is not None)
     sweeps: dict[str, list[Path]] = defaultdict(list)
     for trial in trials:
         sweeps[trial.name.rpartition(".")[0] or trial.name].append(trial)
     for sweep, members in sorted(sweeps.items()):
-        if not all(read_ending(trial) for trial in members):
+        unended = sum(not read_ending(trial) for trial in members)
+        if unended and not dead:
             continue
         there = [checkpoints_in(trial) for trial in members]
         going = [path for paths in there for path in (paths if keep is Keep.NONE else paths[:-1])]
-        age_s = time.time() - max((path.stat().st_mtime for paths in there for path in paths), default=time.time())
+        # Of all that a trial writes: one that lives may make no checkpoint for long.
+        age_s = time.time() - max(path.stat().st_mtime for trial in members for path in (trial, *trial.rglob("*")))
         if going and age_s >= older_s:
-            yield Leftover(sweep, "", len(members), tuple(map(str, going)), sum(map(_size, going)), age_s)
+            yield Leftover(sweep, "", len(members), tuple(map(str, going)), sum(map(_size, going)), age_s, unended)
 
 
-def left_in(store: ObjectStore, older_s: float) -> Iterator[Leftover]:
+def left_in(store: ObjectStore, older_s: float, *, dead: bool = False) -> Iterator[Leftover]:
     """Yield each sweep whose trials have all ended, and whose newest object in ``store`` is older than that.
+
+    ``dead`` sweeps count as well: some of their trials never ended.
 
     Raises:
         StoreError: the store is away, or does not let itself be read.
@@ -98,11 +105,15 @@ def left_in(store: ObjectStore, older_s: float) -> Iterator[Leftover]:
     for sweep, members in sorted(sweeps.items()):
         objects = [stored for trial in members for stored in trials[trial]]
         age_s = time.time() - max(stored.written_at.timestamp() for stored in objects)
-        if age_s < older_s or not all(_ended(store, trial) for trial in members):
+        if age_s < older_s:
+            continue
+        unended = sum(not _ended(store, trial) for trial in members)
+        if unended and not dead:
             continue
         # The heads go first: where this is broken off, nobody finds half of a checkpoint.
         keys = sorted((stored.key for stored in objects), key=lambda key: (f"/{_HEAD}" not in key, key))
-        yield Leftover(sweep, "", len(members), tuple(keys), sum(stored.size for stored in objects), age_s)
+        size = sum(stored.size for stored in objects)
+        yield Leftover(sweep, "", len(members), tuple(keys), size, age_s, unended)
 
 
 def _ended(store: ObjectStore, trial: str) -> bool:

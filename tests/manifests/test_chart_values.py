@@ -136,7 +136,9 @@ def test_the_controller_may_reach_the_port_of_mlflows_address(helm: str, address
     assert added_ports(template(helm, {"mlflow": {"trackingUri": address}})) == added
 
 
-def test_kinds_of_nodes_and_shares_reach_the_controller_as_the_files_that_it_is_told_of(helm: str, tmp_path: Path) -> None:
+def test_kinds_of_nodes_and_shares_reach_the_controller_as_the_files_that_it_is_told_of(
+    helm: str, tmp_path: Path
+) -> None:
     kind = {"name": "train", "labels": {"pool": "train"}, "cpu": 8, "memory": "32Gi", "most": 4}
     terms = {"production": {"priority": 10, "quota": {"cpu": 8, "memory": "64Gi"}}}
     found = template(helm, {"mlflow": MLFLOW, "nodeKinds": {"kinds": [kind]}, "shares": {"namespaces": terms}})

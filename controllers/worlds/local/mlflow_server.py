@@ -18,6 +18,11 @@ from controllers.worlds.local.processes import Tethered, proctree, start_tethere
 from controllers.worlds.local.pulse import Pulse, answers
 
 _READY_WITHIN_S: Final = 90.0
+"""Seconds that a server has to start, beside those in which it works: on a busy machine it needs minutes,"""
+_STARTS_WITHIN_S: Final = 900.0
+"""and so many at the most."""
+_LOOK_EVERY_S: Final = 5.0
+_LEAST_WORK_S: Final = 0.02
 _MOST_STARTS: Final = 3
 """Starts after which a server that never came up isn't started again."""
 _PAUSE_S: Final = 15.0
@@ -48,6 +53,8 @@ class LocalMlflow:
         self._starts = 0
         self._problem = ""
         self._pulse = Pulse(f"{self.uri}/health")
+        self._cpu = proctree.CpuAccount()
+        self._start_up_s = self._worked_at = self._looked_at = 0.0
 
     @property
     def uri(self) -> str:
@@ -83,16 +90,18 @@ class LocalMlflow:
         env.pop("MLFLOW_TRACKING_URI", None)
         self._process = start_tethered(command, env, self._folder / "mlflow-server.log")
         self._starts += 1
+        self._cpu = proctree.CpuAccount()
+        self._start_up_s, self._worked_at = 0.0, time.monotonic()
         self._pulse.restart()
 
     def wait_ready(self) -> None:
         """Wait until the server answers.
 
         Raises:
-            MlflowServerError: it ended or did not answer within 90 s, or another process has taken its port.
+            MlflowServerError: it ended or hangs, or another process has taken its port.
         """
         while not (self._listens() and self._healthy()):
-            if self._ended or self._pulse.silent_s > _READY_WITHIN_S:
+            if self._ended or self._hangs(_READY_WITHIN_S):
                 raise MlflowServerError(self._failure())
             time.sleep(0.2)
         self._came_up = True
@@ -101,11 +110,11 @@ class LocalMlflow:
         """Start the server again if it has died or hangs, once nobody else has its port.
 
         Args:
-            hung_after_s: seconds without an answer after which it hangs; one that is starting gets 90 s.
+            hung_after_s: seconds without an answer after which it hangs; one that is starting gets 90 s, and as many
+                more as it works.
         """
         self._came_up = self._came_up or (self._pulse.heard and self._listens())
-        patience_s = hung_after_s if self._pulse.heard else _READY_WITHIN_S
-        if self._process is not None and not self._ended and self._pulse.silent_s > patience_s:
+        if self._process is not None and not self._ended and self._hangs(hung_after_s):
             self._process.terminate()
         if not self._ended:
             return
@@ -115,6 +124,25 @@ class LocalMlflow:
                 return
         if _is_free(self._port):
             self.start()
+
+    def _hangs(self, hung_after_s: float) -> bool:
+        if self._pulse.heard:
+            return self._pulse.silent_s > hung_after_s
+        used_s, idle_s = self.start_up_s, time.monotonic() - self._worked_at
+        return self._pulse.silent_s > (_STARTS_WITHIN_S if used_s and idle_s < _READY_WITHIN_S else _READY_WITHIN_S)
+
+    @property
+    def start_up_s(self) -> float:
+        """CPU seconds of a server that has not answered yet, else 0: while they grow, it is slow and does not hang."""
+        if self._pulse.heard or self._process is None:
+            return 0.0
+        now = time.monotonic()
+        if now > self._looked_at + _LOOK_EVERY_S:
+            self._looked_at = now
+            used_s = self._cpu.seconds(proctree.tree(self.pid))
+            if used_s > self._start_up_s + _LEAST_WORK_S:
+                self._start_up_s, self._worked_at = used_s, now
+        return self._start_up_s
 
     @property
     def given_up(self) -> bool:

@@ -141,6 +141,19 @@ def test_in_a_store_sweeps_go_whose_trials_have_all_ended_and_nothing_else(
     }
 
 
+def test_in_a_store_a_sweep_with_a_trial_that_died_goes_where_it_is_called_dead(
+    put: Callable[..., FolderObjects], tmp_path: Path
+) -> None:
+    put("u2.s.t0", ended=True)
+    store = put("u2.s.t1", ended=False)
+    words = ("--state", f"file://{tmp_path}/store", "--dead", "--older-than")
+    assert "There is nothing to remove." in cleaned(tmp_path, *words, "1h").output
+    time.sleep(0.01)
+    assert "2 (1 never ended)" in cleaned(tmp_path, *words, "0.01s").output
+    assert cleaned(tmp_path, *words, "0.01s", "--yes").exit_code == 0
+    assert list(store.list("")) == []
+
+
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
     """Make a volume with the trials of two sweeps, where one is not over, and with what is nobody's."""
@@ -175,6 +188,21 @@ def test_on_a_volume_checkpoints_go_of_sweeps_whose_trials_have_all_ended(
     assert "There is nothing to remove." in again
 
 
+def test_on_a_volume_a_sweep_with_a_trial_that_died_goes_where_it_is_called_dead(volume: Path, tmp_path: Path) -> None:
+    words = ("--folder", str(volume), "--dead", "--older-than")
+    long_ago = time.time() - 7200
+    for trial in volume.glob("u2.*"):
+        for path in (trial, *trial.rglob("*")):
+            os.utime(path, (long_ago, long_ago))
+    (volume / "u1.s.t0" / "points.jsonl").write_text("")
+    shown = cleaned(tmp_path, *words, "1h").output
+    assert "2 (1 never ended)" in shown
+    assert "u1.s" not in shown
+    # A trial that lives may make no checkpoint for long.
+    (volume / "u2.s.t1" / "points.jsonl").write_text("")
+    assert "There is nothing to remove." in cleaned(tmp_path, *words, "1h").output
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -184,6 +212,8 @@ def test_on_a_volume_checkpoints_go_of_sweeps_whose_trials_have_all_ended(
             "Which trial is the best, a volume does not tell: --keep newest or none.",
         ),
         (("--folder", ".", "--state", "s3://b/p"), "--state and --folder are two places"),
+        (("--dead", "--older-than", "30d"), "--dead is for --state and --folder"),
+        (("--dead", "--folder", "."), "name an --older-than, such as 30d"),
         (("--folder", ".", "demo-1"), "leave out 'demo-1', or --folder."),
     ],
 )

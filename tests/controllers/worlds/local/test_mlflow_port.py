@@ -53,6 +53,26 @@ def test_a_server_whose_port_a_stranger_has_taken_is_not_started_again_and_again
     assert server.pid == 0, taken
 
 
+@pytest.mark.parametrize(("program", "starts"), [("while True: pass", 1), ("import time; time.sleep(60)", 2)])
+def test_a_server_that_works_on_its_start_is_waited_for_and_one_that_does_nothing_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, starts: int
+) -> None:
+    monkeypatch.setattr(mlflow_server, "own_command", lambda *_: [sys.executable, "-c", program])
+    monkeypatch.setattr(mlflow_server, "_READY_WITHIN_S", 3.0)
+    monkeypatch.setattr(mlflow_server, "_LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr(mlflow_server, "_PAUSE_S", 0.0)
+    server = LocalMlflow(tmp_path)
+    server.start()
+    try:
+        began = time.monotonic()
+        while server._starts < 2 and time.monotonic() < began + 5.5:
+            server.keep_alive()
+            time.sleep(0.05)
+        assert server._starts == starts
+    finally:
+        server.close()
+
+
 def test_a_server_that_cannot_come_up_is_told_once_and_given_up_after_some_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
