@@ -74,7 +74,7 @@ class TrialRow:
     @property
     def note(self) -> str:
         """The outlook of a trial that has not ended; if it has none, the reason."""
-        return self.outlook if self.outlook and not self.phase.ended else self.reason
+        return self.outlook or self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def trial_rows(
                 steps_total=seen.steps_total if seen else None,
                 metric=seen.latest if seen else None,
                 reason=reasons.get(trial.id, ""),
-                outlook=assessment.outlook if assessment else "",
+                outlook=assessment.outlook if assessment and not trial.phase.ended else "",
                 left=None if end is None else end.left(snapshot.now),
                 diverged=trial.diverged,
                 workers=trial.workers,

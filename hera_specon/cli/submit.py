@@ -295,7 +295,9 @@ def wait_for_end(read: Callable[[], dict[str, Any]], name: str) -> dict[str, Any
                 raise CommandFailure(message) from error
             workflow = {}
         phase, progress = text(workflow, "status", "phase"), text(workflow, "status", "progress")
-        line = printable(f"{name}: {phase or 'Pending'}" + (f", {progress} steps" if progress else ""))
+        # Argo counts attempts: a trial that was moved is one of two, and at the end that reads as if one were missing.
+        shown = progress and phase not in ENDED
+        line = printable(f"{name}: {phase or 'Pending'}" + (f", {progress} steps" if shown else ""))
         if workflow and line != told:
             say(line, err=True)
             told = line

@@ -9,7 +9,7 @@ _BLOCK: Final = re.compile(
     r"^(?P<before>(?:[^\n]+\n)*)\n```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 _SAVED: Final = re.compile(r"[Ss]ave this as `([\w.]+)`")
-_STANDS_FOR: Final = ((r"\\\.\\\.\\\.", ".*"), (r"\d+", r"\\d+"), (r"(?:\\ )+", r"\\s+"))
+_STANDS_FOR: Final = ((r"\\\.\\\.\\\.", ".*"), (r"\d+", r"\\d+(?:\\.\\d+)?"), (r"(?:\\ )+", r"\\s+"))
 """What stands for more than itself in an escaped line of a page: an omission, a number, a gap."""
 
 

@@ -1,16 +1,17 @@
 """A bucket that the pods of a test cluster reach, and the settings of sweeps that keep their checkpoints in it."""
 
-import urllib.error
-import urllib.request
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+from unittest import mock
 
 from hera.workflows.env_from import SecretEnvFrom
 from mlflow.entities import Metric
 from mlflow.tracking import MlflowClient
 
 from mlflow_hooks.head import Head
+from mlflow_hooks.store_address import open_store
 from tests.cluster.layout import HOST_ADDRESS
 from tests.cluster.sweeps.bench import Bench, Workflow
 from tests.cluster.sweeps.ports import free_ports
@@ -57,13 +58,11 @@ def wait_until_told(bench: Bench, workflow: Workflow, sweep: str, steps: int) ->
 
 def wait_for_checkpoint(bench: Bench, server: S3Server, trial: str) -> None:
     """Wait until the bucket holds a whole checkpoint of a trial, given by its whole id."""
-    head = f"http://{server.host}:{server.port}/{BUCKET}/sweeps/{trial}/head.json"
 
     def held() -> bool:
-        try:
-            with urllib.request.urlopen(head, timeout=5) as answer:
-                return bool(Head.decode(answer.read()).checkpoints)
-        except urllib.error.HTTPError:
-            return False
+        head = store.read(f"{trial}/head.json")
+        return head is not None and bool(Head.decode(head[0]).checkpoints)
 
-    bench.wait(held, f"the bucket holds a checkpoint of {trial}", 60)
+    with mock.patch.dict(os.environ, server.environment):
+        store = open_store(server.address)
+        bench.wait(held, f"the bucket holds a checkpoint of {trial}", 60)
