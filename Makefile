@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-training test-adapters test-cluster test-faults test-faults-local test-stores test-scale check format benchmarks benchmarks-cluster constraints release-check clean
+.PHONY: help install demo docs test test-training test-properties test-adapters test-cluster test-faults test-faults-local test-stores test-scale check format benchmarks benchmarks-cluster constraints release-check clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,6 +60,10 @@ test: .venv/.installed ## Run the tests that take a few seconds each at most (te
 
 test-training: .venv/.installed ## Train whole sweeps on this machine, break them, and run all other long tests (as long again)
 	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'slow and not cluster and not adapter' $(if $(TRAINING),-k "$(TRAINING)")
+
+test-properties: .venv/.installed ## Try properties on EXAMPLES (100) percent of the examples that their tests name; make test tries a quarter
+	EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'not slow and not cluster and not adapter' \
+		$$(grep -rlE '@given|RuleBasedStateMachine' tests --include='*.py')
 
 test-adapters: .venv/.installed ## Train and move trials with Lightning, Transformers, XGBoost, LightGBM and scikit-learn
 	$(BIN)/pytest -m adapter

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.property_examples import examples
+
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 pytest_plugins = ["tests.cluster.fixtures"]
 
 # How long an example takes says something of the machine, and nothing of what is tested.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
 

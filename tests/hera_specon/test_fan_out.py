@@ -11,6 +11,7 @@ from hera_specon import at_random, choice, every
 from hera_specon.points import points
 from hera_specon.space import value_text
 from tests.hera_specon.built_sweeps import as_argo_puts_it, built, items, params_of, sweep
+from tests.property_examples import examples
 
 
 def test_a_sweep_is_one_template_to_start_and_one_for_its_trials() -> None:
@@ -41,7 +42,7 @@ texts = st.text(st.characters(exclude_characters="\"'\\{}", exclude_categories=(
 
 
 @given(st.lists(texts | st.integers() | st.floats(-1e9, 1e9), min_size=1, max_size=4, unique=True))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_hyperparameters_reach_a_trial_unchanged_through_argos_substitution(options: list[Any]) -> None:
     space = {"x": choice(*options)}
     templates = built(space=space, search="grid", trials=None)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlflow_hooks.checkpoints import Checkpoints
+from tests.property_examples import examples
 
 
 def write(folder: Path) -> tuple[str, ...]:
@@ -29,7 +30,7 @@ def test_the_newest_two_are_kept(tmp_path: Path) -> None:
     assert (newest.step, newest.states, newest.cpu_seconds) == (15, ("model",), 1.5)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(position=st.integers(0, 199), cut=st.booleans())
 def test_any_changed_byte_and_any_cut_is_found(
     position: int, *, cut: bool, tmp_path_factory: pytest.TempPathFactory

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from mlflow_hooks.journal import POINTS, Journal, Point, count_unsent, mark_sent, read_unsent, sent_bytes
 from mlflow_hooks.metrics import Metrics
+from tests.property_examples import examples
 
 
 def points(folder: Path) -> list[Point]:
     return list(filter(None, map(Point.decode, (folder / POINTS).read_bytes().splitlines())))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     steps=st.integers(1, 25),
     every=st.integers(1, 6),

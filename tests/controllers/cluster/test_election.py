@@ -21,6 +21,7 @@ from controllers.cluster.election import (
     Request,
     Round,
 )
+from tests.property_examples import examples
 
 TIMING = LeaseTiming(15.0, 10.0, 2.0)
 
@@ -148,7 +149,7 @@ class Electing(RuleBasedStateMachine):
 
 
 TestElecting = Electing.TestCase
-TestElecting.settings = settings(max_examples=150, stateful_step_count=60)
+TestElecting.settings = settings(max_examples=examples(150), stateful_step_count=60)
 
 
 def go_on(candidate: Candidate, stored: StoredLease) -> None:

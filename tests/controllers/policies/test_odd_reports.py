@@ -21,6 +21,7 @@ from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep
 from controllers.policies.registry import POLICIES
 from tests.controllers.policies.policy_fakes import node, snapshot, trial
+from tests.property_examples import examples
 
 EVERY: list[Policy[Any]] = [
     inform(kind(), {TrialId(f"t{number}"): 100.0 for number in range(6)})  # type: ignore[arg-type]  # it is a policy
@@ -135,7 +136,7 @@ def answers(decision: Decision[Any]) -> object:
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(story=stories)
 @example(story=BEYOND_COUNTING)
 @example(story=WITHIN_AN_INSTANT)
@@ -148,7 +149,7 @@ def test_whatever_trials_report_a_policy_answers_with_finite_numbers(policy: Pol
         assert state == decision.state
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(story=stories)
 @example(story=BEYOND_COUNTING)
 @example(story=WITHIN_AN_INSTANT)

@@ -31,6 +31,7 @@ from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.registry import POLICIES
 from controllers.policies.wrappers.wrapper import most_moves, parts
 from tests.controllers.policies.policy_fakes import FakeCluster, node
+from tests.property_examples import examples
 
 SPECON = SpeCon(alpha=0.05, interval=30)
 FLOWCON = FlowCon(alpha=0.2, interval=20)
@@ -183,7 +184,7 @@ def test_no_registered_policy_is_left_out() -> None:
 
 
 @every_policy
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(story=events)
 def test_capacity_determinism_order_and_round_trips_hold_and_each_reason_moves_a_trial_once(
     policy: Policy[Any], story: list[Event]
@@ -212,7 +213,7 @@ def test_wrappers_and_stacks_move_a_trial_as_often_as_all_that_is_within() -> No
 
 
 @every_policy
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(story=events)
 def test_the_state_holds_no_more_than_the_trials_that_have_not_ended(policy: Policy[Any], story: list[Event]) -> None:
     drive = driven(policy, story)
@@ -233,7 +234,7 @@ def calm(drive: Drive) -> None:
 
 
 @pytest.mark.parametrize("policy", MEASURING, ids=named)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(story=events)
 def test_nan_and_stale_metrics_never_cause_an_action(policy: Policy[Any], story: list[Event]) -> None:
     drive = driven(policy, story)
@@ -246,7 +247,7 @@ def test_nan_and_stale_metrics_never_cause_an_action(policy: Policy[Any], story:
         assert [p for p in drive.decide().proposals if not own_words(policy, p).startswith("rebalancing")] == []
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(story=events)
 def test_gandivas_turns_are_the_same_whatever_is_reported(story: list[Event]) -> None:
     drive = driven(GANDIVA, story)

@@ -15,6 +15,7 @@ from controllers.policies import FairShare, Fifo, FlowCon, Gandiva, ShortestRema
 from controllers.policies.comparison.clairvoyant import inform
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, Speedup, TrialSpec, Workload
+from tests.property_examples import examples
 
 ROUNDING = 1 - 1e-9
 POLICIES: list[Policy[Any]] = [
@@ -77,7 +78,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     return workload(trials, *nodes)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(workloads(), st.sampled_from(POLICIES))
 def test_no_simulated_run_beats_a_bound(given_workload: Workload, policy: Policy[Any]) -> None:
     told = inform(policy, {spec.id: spec.work_s for spec in given_workload.trials})
@@ -86,7 +87,7 @@ def test_no_simulated_run_beats_a_bound(given_workload: Workload, policy: Policy
     assert result.mean_completion_s >= mean_completion_bound(given_workload) * ROUNDING
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(workloads(), st.sampled_from(POLICIES))
 def test_no_simulated_run_uses_what_counts_as_unusable(given_workload: Workload, policy: Policy[Any]) -> None:
     told = inform(policy, {spec.id: spec.work_s for spec in given_workload.trials})

@@ -14,6 +14,7 @@ from controllers.lab.simulation.tables import TableError
 from controllers.lab.simulation.workload_file import read_workload, write_workload
 from controllers.worlds.simulated.scaling import SpotMarket
 from controllers.worlds.simulated.workload import CurvePoint, NodeGroup, NodeSpec, Speedup, TrialSpec, Workload
+from tests.property_examples import examples
 
 
 def change(folder: Path, file: str, old: str, new: str) -> None:
@@ -199,7 +200,7 @@ def trials(draw: st.DrawFn) -> TrialSpec:
     )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(trials(), min_size=1, max_size=2, unique_by=lambda trial: trial.id), st.sampled_from([math.inf, 1e9]))
 def test_what_was_written_reads_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, made: list[TrialSpec], memory: float

@@ -18,6 +18,7 @@ from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.lengths import EstimateSource
 from controllers.policies.kit.work_left import Estimate
 from tests.controllers.policies.policy_fakes import node, snapshot, trial
+from tests.property_examples import examples
 
 GPU = "example.com/gpu"
 WEIGHTS = Weights(1.0, 0.0, 1.0, 5.0)
@@ -186,7 +187,7 @@ def steps(sweep: Sweep) -> Iterator[tuple[Snapshot, dict[TrialId, Estimate], Pla
         known[waits.id] = replace(known[waits.id], trial=there[waits.id])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10**6))
 def test_each_of_many_trials_is_placed_as_a_plan_that_is_made_for_it_alone_places_it(seed: int) -> None:
     sweep = drawn_sweep(seed, 20, [0.0, 0.2])
@@ -194,7 +195,7 @@ def test_each_of_many_trials_is_placed_as_a_plan_that_is_made_for_it_alone_place
         assert [one.action for one in place_trials(WorkPlan(seen, estimates, {}, sweep[2]))] == [place]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10**6))
 def test_on_few_nodes_no_place_costs_less_than_the_one_that_is_chosen(seed: int) -> None:
     sweep = drawn_sweep(seed, CONSIDERED, [0.0])

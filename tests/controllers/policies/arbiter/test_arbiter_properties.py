@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from controllers.core.model import Node, NodeName, TrialId
 from controllers.policies.arbiter import Amount, Arbiter, ArbiterState, Claimant, NamespaceTerms, Part, SweepDemand
 from tests.controllers.policies.arbiter.sharing_sweeps import AT_ONCE, many, nodes, sweep
+from tests.property_examples import examples
 
 SLACK = 1e-6
 NAMESPACES = ("red", "blue", "green")
@@ -58,7 +59,7 @@ def entitled_in(namespace: str, sweeps: Sequence[SweepDemand], parts: dict[str, 
 
 
 @given(scenes())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_nobody_is_entitled_to_more_than_there_is_nor_beyond_a_quota(
     scene: tuple[list[SweepDemand], list[Node], dict[str, NamespaceTerms]],
 ) -> None:
@@ -72,7 +73,7 @@ def test_nobody_is_entitled_to_more_than_there_is_nor_beyond_a_quota(
 
 
 @given(scenes())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_room_is_left_that_a_waiting_trial_would_fit_in(
     scene: tuple[list[SweepDemand], list[Node], dict[str, NamespaceTerms]],
 ) -> None:
@@ -96,7 +97,7 @@ def test_no_room_is_left_that_a_waiting_trial_would_fit_in(
 
 
 @given(scenes(), st.randoms())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_order_in_which_anything_is_given_does_not_matter(
     scene: tuple[list[SweepDemand], list[Node], dict[str, NamespaceTerms]], chance: object
 ) -> None:
@@ -107,7 +108,7 @@ def test_the_order_in_which_anything_is_given_does_not_matter(
 
 
 @given(st.integers(1, 4), st.floats(0.1, 10), st.floats(0.1, 10), st.integers(1, 30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_more_weight_never_gives_less(others: int, weight: float, more: float, cores: int) -> None:
     def entitled(of: float) -> float:
         rest = [sweep(f"o{number}", *many(f"o{number}.", 30)) for number in range(others)]
@@ -118,7 +119,7 @@ def test_more_weight_never_gives_less(others: int, weight: float, more: float, c
 
 
 @given(scenes())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_sweep_that_has_had_nothing_for_long_gets_one_trials_worth(
     scene: tuple[list[SweepDemand], list[Node], dict[str, NamespaceTerms]],
 ) -> None:
@@ -136,7 +137,7 @@ def test_a_sweep_that_has_had_nothing_for_long_gets_one_trials_worth(
 
 
 @given(scenes())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_nobody_gives_back_below_its_own_part(
     scene: tuple[list[SweepDemand], list[Node], dict[str, NamespaceTerms]],
 ) -> None:

@@ -11,6 +11,7 @@ from controllers.policies import Ahead, Dragon, GangFifo, Guarded, Stacked, Volc
 from controllers.policies.dragon.policy import DragonState
 from controllers.policies.kit.capacity import Capacity
 from tests.controllers.policies.policy_fakes import node, resizes, run, snapshot, trial
+from tests.property_examples import examples
 
 A, B = NodeName("a"), NodeName("b")
 NODES = (node("a", 4.0), node("b", 4.0))
@@ -135,7 +136,7 @@ workers = st.integers(1, 4)
 gangs = st.lists(st.tuples(workers, workers, st.booleans(), st.floats(0, 100)), min_size=1, max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(gangs, st.lists(st.floats(1.0, 100.0), min_size=1, max_size=8))
 def test_whatever_waits_and_runs_only_whole_gangs_within_their_bounds_and_the_nodes_are_asked_for(
     drawn: list[tuple[int, int, bool, float]], waits: list[float]

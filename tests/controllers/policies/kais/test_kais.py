@@ -25,6 +25,7 @@ from controllers.policies.kais.state import KaisState
 from controllers.policies.kais.weights import MOST_BYTES, RANGES, SHIPPED, BadWeightsError, Trained, checksum, read
 from controllers.policies.kit.work_left import estimate_work, measure_sweep
 from tests.controllers.policies.policy_fakes import node, progress, snapshot, trial
+from tests.property_examples import examples
 
 AT = 100.0
 
@@ -94,7 +95,7 @@ def test_every_score_is_a_number_whatever_the_cluster(cluster: tuple[list[Trial]
     assert (embedding.nodes_again * GRID == np.rint(embedding.nodes_again * GRID)).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cluster=clusters(), order=st.randoms(use_true_random=False))
 def test_names_and_order_change_no_score(cluster: tuple[list[Trial], list[Node]], order: object) -> None:
     trials, nodes = cluster

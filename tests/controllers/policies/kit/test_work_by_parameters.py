@@ -20,6 +20,7 @@ from controllers.policies.kit.work_by_parameters import (
     left_beyond,
     log_of,
 )
+from tests.property_examples import examples
 
 
 def example(number: float, **parameters: float | str) -> Example:
@@ -196,7 +197,7 @@ def test_of_very_many_trials_and_parameters_a_bounded_number_counts() -> None:
     assert law_of(examples) == law_of(examples[-MOST_EXAMPLES:])
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.floats(-20, 20), st.floats(0.02, 3), st.floats(0.0, 1e9))
 def test_the_longer_a_trial_has_run_beyond_its_guess_the_more_it_has_left(
     total: float, spread: float, done: float

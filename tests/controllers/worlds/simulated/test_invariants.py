@@ -12,6 +12,7 @@ from controllers.core.model import NodeName, Phase, Trial
 from controllers.worlds.simulated.scenario import Costs
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.controllers.worlds.simulated.workloads import mixed
+from tests.property_examples import examples
 
 SLACK = 1e-6
 CHEAP = Costs(
@@ -40,7 +41,7 @@ def check(world: SimulatedWorld) -> None:
         assert (trial.moving_to is not None) == (trial.phase is Phase.MOVING)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 10_000), st.booleans())
 def test_actions_and_failures_at_any_time_lose_no_trial_and_overfill_no_node(seed: int, deaf: bool) -> None:  # noqa: FBT001 - drawn
     chance = random.Random(seed)  # noqa: S311 - makes workloads
@@ -62,7 +63,7 @@ def test_actions_and_failures_at_any_time_lose_no_trial_and_overfill_no_node(see
             assert run.work == pytest.approx(run.spec.work_s)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 10_000))
 def test_a_sweep_that_nobody_touches_does_exactly_its_work(seed: int) -> None:
     world = SimulatedWorld(mixed(10, [1.0, 2.0], seed, Costs.free()))
