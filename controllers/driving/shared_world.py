@@ -42,12 +42,17 @@ class SharedWorld(WrappedWorld):
         ]
 
     def kinds(self) -> Sequence[NodeKind]:
-        """Return the kinds of nodes that can come, of those with a bound as many as may come for this sweep."""
+        """Return the kinds of nodes that can come, of those with a bound as many as may come for this sweep.
+
+        Whether an unknown one comes, each sweep may try for itself.
+        """
         kinds, part = self._world.kinds(), self.part
         if part is None:
             return kinds
         return [
-            replace(kind, more=min(kind.more, part.new_nodes.get(kind.name, 0))) if math.isfinite(kind.more) else kind
+            replace(kind, more=min(kind.more, part.new_nodes.get(kind.name, 0)))
+            if kind.name and math.isfinite(kind.more)
+            else kind
             for kind in kinds
         ]
 

@@ -24,6 +24,8 @@ from tests.contract.bench import Behaviour
 pytest_plugins = ["tests.cluster.sweeps.fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 NAME = "team"
+STEPS = 1500
+"""Enough that the trial does not end before its share is asked for again, however slow the machine is."""
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def test_a_quota_refuses_a_share_in_known_words_and_who_reads_it_asks_for_no_mor
     contract_bench: ArgoBench,
 ) -> None:
     bench, namespace = contract_bench, contract_bench._namespace
-    bench.submit(a=Behaviour(steps=400))
+    bench.submit(a=Behaviour(steps=STEPS))
     bench.until_running("a")
     trial = TrialId(bench.trial("a").id)
     make_quota(bench._api, namespace, "10")
@@ -75,7 +77,7 @@ def test_a_quota_refuses_a_share_in_known_words_and_who_reads_it_asks_for_no_mor
     bench.until(lambda: "has 0 cores left" in bench.world.apply(Resize(trial, 0.3)).detail)
     assert "ResizeFailed" not in reasons(bench._api, namespace)
     bench.until(lambda: bench.trial("a").phase is Phase.SUCCEEDED)
-    assert bench.steps("a") == list(range(400))
+    assert bench.steps("a") == list(range(STEPS))
 
 
 def test_a_start_that_exceeds_the_quota_waits_for_room_and_no_share_takes_that(bench: Bench) -> None:

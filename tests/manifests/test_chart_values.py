@@ -151,9 +151,9 @@ def test_kinds_of_nodes_and_shares_reach_the_controller_as_the_files_that_it_is_
     assert told == [f"{mount['mountPath']}/{name}" for name in files]
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    kinds, terms = (tmp_path / Path(name).name for name in told)
-    assert [given.name for given in read_node_kinds(str(kinds)).kinds] == ["train"]
-    assert read_terms(terms)["production"].priority == 10
+    kinds_file, shares_file = (tmp_path / Path(name).name for name in told)
+    assert [given.name for given in read_node_kinds(str(kinds_file)).kinds] == ["train"]
+    assert read_terms(shares_file)["production"].priority == 10
 
 
 def test_a_change_of_the_settings_restarts_the_controller_and_nothing_else_does(helm: str) -> None:

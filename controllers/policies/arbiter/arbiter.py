@@ -95,7 +95,9 @@ class Arbiter(BaseModel):
         offered = self._still_offered(now, sweeps, state)
         lapsed = {name for name, since in offered.items() if now - since >= self.lapses}
         lines = [self._line(sweep, began, without_waiting=sweep.name in lapsed) for sweep in sweeps]
-        filling = Filling(lines, self.terms, nodes, sorted(kinds, key=lambda kind: kind.name))
+        # Of a kind without a name nobody knows whether it comes, nor how large: it is nobody's room until it has come.
+        known = sorted((kind for kind in kinds if kind.name), key=lambda kind: kind.name)
+        filling = Filling(lines, self.terms, nodes, known)
         self._serve_first(now, filling, hungry)
         filling.fill()
         for line in lines:

@@ -89,9 +89,9 @@ def test_no_more_moves_are_made_than_are_its_part_and_all_else_is() -> None:
 
 
 def test_kinds_with_a_bound_are_shown_as_far_as_they_may_come_for_it() -> None:
-    shared = SharedWorld(Listed(coming=[NodeKind("few", 4.0, more=8), NodeKind("any", 4.0)]))
+    shared = SharedWorld(Listed(coming=[NodeKind("few", 4.0, more=8), NodeKind("any", 4.0), NodeKind("", 4.0, more=1)]))
     shared.part = Part(new_nodes={"few": 3})
-    assert {kind.name: kind.more for kind in shared.kinds()} == {"few": 3, "any": float("inf")}
+    assert {kind.name: kind.more for kind in shared.kinds()} == {"few": 3, "any": float("inf"), "": 1}
 
 
 def test_what_gives_back_and_what_must_not_start_yield_unless_an_owner_asks_for_more() -> None:

@@ -1,8 +1,9 @@
 """Who is suspended for others, when, and that nothing flaps and nobody starves."""
 
+import math
 from dataclasses import replace
 
-from controllers.core.model import NodeName, TrialId
+from controllers.core.model import NodeKind, NodeName, TrialId
 from controllers.policies.arbiter import Arbiter, ArbiterState, NamespaceTerms, SweepDemand
 from tests.controllers.policies.arbiter.sharing_sweeps import AT_ONCE, many, nodes, parts_of, runs, sweep, waits
 
@@ -14,6 +15,14 @@ def test_a_sweep_over_its_part_gives_back_while_another_waits() -> None:
     assert len(parts["red"].gives_back) == 4
     assert "suspended: others have less" in parts["red"].reason
     assert not parts["blue"].gives_back
+
+
+def test_unknown_nodes_that_may_never_come_are_no_room_for_who_waits() -> None:
+    unknown = [NodeKind("", math.inf, more=1.0)]
+    sweeps = [FULL, sweep("blue", *many("b", 9))]
+    parts = AT_ONCE.decide(0.0, sweeps, nodes(2), ArbiterState(), unknown).parts
+    assert parts == parts_of(sweeps, nodes(2))
+    assert parts["red"].gives_back
 
 
 def test_as_many_leave_at_once_as_may_be_on_the_move() -> None:
