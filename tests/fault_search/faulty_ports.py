@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
-from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
+from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
 from controllers.driving.wrapped_world import WrappedWorld
@@ -171,7 +171,7 @@ class CheckedWorld(WrappedWorld):
             case Resize() | Suspend():
                 fits = now.steady
             case Stop():
-                fits = now.steady or now.waits
+                fits = now.steady or now.waits or now.phase is Phase.PENDING
             case _:
                 assert_never(action)
         if not fits:

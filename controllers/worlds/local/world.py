@@ -168,14 +168,14 @@ class LocalWorld:
         return self._node(name) if name in self._machine.nodes else None
 
     def apply(self, action: Action) -> Outcome:
-        """Take on ``action`` if the trial runs and was not told to leave, or waits for a place that there is."""
+        """Take on ``action`` if the trial runs and was not told to leave, or waits for what the action is about."""
         job = self._jobs.of_trial(action.trial)
         if job is None:
             return refused("there is no such trial")
         match action:
             case Place():
                 return self._place(job, action)
-            case Stop(why=why) if self._waits(job):
+            case Stop(why=why) if self._waits(job) or job.phase is Phase.PENDING:
                 self._jobs[job.id] = self._over(replace(job, stop=why), Phase.STOPPED, 0, self._now)
                 return DONE
             case _ if job.phase in _LEAVING or job.asked_at is not None:
