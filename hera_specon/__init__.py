@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from hera_specon.space import log_uniform as log_uniform
     from hera_specon.space import uniform as uniform
     from hera_specon.space import when as when
+    from hera_specon.stops import after as after
+    from hera_specon.stops import budget as budget
+    from hera_specon.stops import plateau as plateau
+    from hera_specon.stops import value as value
     from hera_specon.sweep import FunctionSweep as FunctionSweep
     from hera_specon.sweep import Sweep as Sweep
 
@@ -77,6 +81,10 @@ _HOMES = {
     "log_uniform": "hera_specon.space",
     "uniform": "hera_specon.space",
     "when": "hera_specon.space",
+    "after": "hera_specon.stops",
+    "budget": "hera_specon.stops",
+    "plateau": "hera_specon.stops",
+    "value": "hera_specon.stops",
     "FunctionSweep": "hera_specon.sweep",
     "Sweep": "hera_specon.sweep",
 }

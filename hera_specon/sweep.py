@@ -12,6 +12,7 @@ from hera.workflows.models import Parameter as ParameterModel
 from controllers.core import labels
 from controllers.core.annotations import why_unnameable
 from controllers.core.labels import PARAMETER_CONTINUE
+from controllers.core.stop_rules import StopRules
 from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.devices import check_custom_resources
 from hera_specon.errors import SweepError
@@ -42,6 +43,7 @@ from hera_specon.settings import (
     workers_range,
 )
 from hera_specon.space import Point, Space, check_space
+from hera_specon.stops import sweep_stops
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
     TrialSettings,
@@ -72,6 +74,7 @@ class _SweepTemplates(SweepTemplateBase):
     priority: int | None = None
     by: float | str | None = None
     budget: float | None = None
+    stop: StopRules | None = None
     deadline: Goal | None = None
     target: Goal | None = None
     seconds_per_step: Goal | None = None
@@ -166,6 +169,7 @@ class _SweepTemplates(SweepTemplateBase):
             weight=self.weight,
             priority=self.priority,
             means=sweep_means(self.by, self.budget),
+            stops=sweep_stops(self.stop, self.budget),
             goals=self._goals(len(self._points())),
             params=params_text(self._points()),
             search=self._search(),
@@ -216,6 +220,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         workers_range(self.workers)
         check_place_among_others(self.weight, self.priority)
+        sweep_stops(self.stop, self.budget)
         sweep_means(self.by, self.budget)
         own_paths(self.own_folder)
         self._queue()
@@ -312,7 +317,11 @@ class Sweep(_SweepTemplates, Container):
             nodes come and go, it then takes as few of them as end it in time. On one machine it means nothing.
         budget: What the sweep may cost, in the currency of the nodes' prices that the controller was given: it takes as
             many nodes as that pays, or with ``by`` the fewest that end it in time. A plan, not a limit: a sweep that
-            turns out longer is not ended.
+            turns out longer is not ended. ``stop`` ends one.
+        stop: When the sweep ends though not all of its trials have: ``value(0.01)``, ``plateau(trials=20, by=0.001)``,
+            ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``, of which any ends it. Trials that
+            run then are stopped as successes that were cut short, and the others never start. On a cluster that takes
+            a controller.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.

@@ -29,6 +29,7 @@ from hera.workflows.models import RetryStrategy as RetryStrategyModel
 from controllers.core import labels
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
 from controllers.core.means import NO_MEANS, Means, means_notes
+from controllers.core.stop_rules import NO_RULES, StopRules, rules_notes
 from controllers.core.word_script import wrap
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
@@ -72,7 +73,7 @@ class TrialSettings:
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
     ``weight`` and ``priority`` count among sweeps that share a cluster; None where its author names none.
-    ``means`` are what it may take of nodes that come and go.
+    ``means`` are what it may take of nodes that come and go, ``stops`` the rules that end it early.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
     ``queue`` is the Kueue queue in which each waits, None where none does.
     """
@@ -94,6 +95,7 @@ class TrialSettings:
     weight: float | None = None
     priority: int | None = None
     means: Means = NO_MEANS
+    stops: StopRules = NO_RULES
     search: str | None = None
     own_folder: Ordered[str] | None = None
     queue: str | None = None
@@ -273,6 +275,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
     if settings.priority is not None:
         notes[labels.ANNOTATION_PRIORITY] = str(settings.priority)
     notes.update(means_notes(settings.means))
+    notes.update(rules_notes(settings.stops))
     if settings.search is not None:
         notes[labels.ANNOTATION_SEARCH] = settings.search
     if settings.own_folder is not None:

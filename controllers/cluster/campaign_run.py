@@ -257,6 +257,7 @@ class CampaignRun:
             ),
             requests=AsksOfAll(self._asks, self._shared),
             search=self._searches,
+            stops=campaign.stops,
             logs=(report,),
             observers=(self._tags, usage, self._left),
             cores_used=usage.cores_used,

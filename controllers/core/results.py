@@ -9,6 +9,7 @@ from typing import Any
 
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction
+from controllers.core.stop_rules import why_ended
 
 _MOST_TOLD = 5
 
@@ -104,6 +105,19 @@ def told_again(begun_again: Mapping[str, int]) -> list[str]:
     return told if len(told) <= _MOST_TOLD else [*told[:_MOST_TOLD], f"and {len(told) - _MOST_TOLD} more began again"]
 
 
+def told_endings(result: "RunResult") -> list[str]:
+    """Return in words which sweeps were ended, why, and how many of their trials had trained to their end."""
+    told = []
+    for sweep, why in result.endings.items():
+        trials = [trial for trial in result.trials if trial.sweep == sweep]
+        early = sum(bool(trial.stopped) for trial in trials)
+        told.append(
+            f"{sweep or 'the sweep'} was ended under {result.policy}: {why}; {early} of its {len(trials)} trials were "
+            "cut short or never started"
+        )
+    return told
+
+
 @dataclass(frozen=True, slots=True)
 class DeadlinesMet:
     """How many trials had a deadline, and how many of these ended well before it."""
@@ -152,6 +166,11 @@ class RunResult:
         told = [trial.met_deadline for trial in self.trials if trial.met_deadline is not None]
         return DeadlinesMet(len(told), sum(told))
 
+    @property
+    def endings(self) -> dict[str, str]:
+        """Why sweeps were ended before all of their trials had, by their names."""
+        return why_ended((trial.sweep, trial.stopped) for trial in self.trials)
+
     def ranking(self) -> dict[str, list[TrialResult]]:
         """Return by sweep the trials that have a model, the best first; those that were ended early count too."""
         losses: dict[str, list[tuple[float, TrialResult]]] = {}
@@ -173,6 +192,7 @@ class RunResult:
             "suspensions": sum(t.suspensions for t in self.trials),
             "scales": sum(t.scales for t in self.trials),
             "stopped": sum(bool(t.stopped) for t in self.trials),
+            "ended": self.endings,
             "diverged": [t.id for t in self.trials if t.diverged],
             "without_objective": [t.id for t in self.trials if t.without_objective],
             "deadlines": self.deadlines.asked,

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from controllers.core.model import TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
+from controllers.core.stop_rules import StopRules
 from controllers.driving.assembly import RESIZES_FREELY_S, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
@@ -62,7 +63,7 @@ class Plan:
 
     ``uid`` stands for the workflow's uid: different for each policy and run, wherever they share an
     MLflow; ``sweeps`` gives the MLflow experiment of each sweep id. ``continued`` tells that it was begun elsewhere,
-    with that uid.
+    with that uid. ``stops`` are the rules that end each sweep early, by its name.
     """
 
     program: Program
@@ -74,6 +75,7 @@ class Plan:
     sweeps: Mapping[str, str]
     tracking_uri: str
     continued: bool = False
+    stops: Mapping[str, StopRules] = field(default_factory=dict)
 
 
 class LocalSweep:
@@ -217,6 +219,7 @@ class LocalSweep:
                 policy=guard_policy(policy, resize_cooldown=RESIZES_FREELY_S), short=world.short
             ),
             requests=AskedFile(folder),
+            stops=self._plan.stops,
             logs=(ActionFile(folder),),
             observers=(self._mlflow,),
             screens=(screen,),

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from controllers.core.errors import SweepInterrupted
+from controllers.core.stop_rules import StopRules
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
 from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, one_line_options, read_sweep
@@ -23,6 +24,7 @@ from hera_specon.cli.options import (
     state_dir_option,
 )
 from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
+from hera_specon.cli.stop_option import stop_option
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.records.comparison import label_results, to_json
 from hera_specon.report.ahead_of_time import PageImports
@@ -42,6 +44,7 @@ class RunRequest:
     nodes: int | None
     cpus_per_node: float | tuple[float, ...] | None
     jobs: int | None
+    stop: StopRules
     seed: int
     parameters: Mapping[str, str]
     state_dir: Path
@@ -83,6 +86,7 @@ class RunRequest:
     type=click.IntRange(1),
     help="Trials that run at a time.  [default: as many as keep the cores busy and the memory holds]",
 )
+@stop_option("what the sweep names")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random choices.")
 @parameters_option
 @state_dir_option("Folder for runs, checkpoints and the MLflow data.")
@@ -186,6 +190,7 @@ def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
     from hera_specon.advice import advice  # noqa: PLC0415
     from hera_specon.goals import run_warnings  # noqa: PLC0415
     from hera_specon.risks import deaf_searches, risks  # noqa: PLC0415
+    from hera_specon.stops import with_stops  # noqa: PLC0415
 
     if request.added and (request.policies or request.fresh):
         message = "--add-policy adds to a run that is there: leave --policy and --fresh out."
@@ -208,6 +213,8 @@ def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
 
         look_first(backend, request.sweep, request.state_dir)
     workflow, file = request.sweep.workflow(backend), request.sweep.file
+    if request.stop:
+        workflow = with_stops(workflow, request.stop)
     policies = chosen_policies(backend, request.added or request.policies, workflow, file) * request.repeats
     if len(policies) > _MOST_RUNS:
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."

@@ -19,6 +19,7 @@ from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives, with_what_they_logged
 from controllers.core.results import RunResult
+from controllers.core.stop_rules import why_ended
 from controllers.tracking.access import shown
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
@@ -242,6 +243,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         missing=missing,
         forecast=known.forecast(record.created_at),
         cost=known.cost,
+        endings=why_ended((state.definition.sweep, state.stopped) for state in states.values()),
         over=record.finished,
         warnings=(*(() if missing else _objective_lines(record, states, known)), *_kept_shares(states)),
     )

@@ -154,6 +154,7 @@ def status_table(state: SweepState, most: int | None = None) -> RenderableType:
         Text(policy, style="dim"),
         headline(state.counted, state.snapshot.now, state.left, over=state.over),
         *(Text(line) for line in best_lines(state.snapshot)),
+        *(Text(formatting.printable(f"{sweep} was ended: {why}")) for sweep, why in state.endings.items()),
         *([Text(f"cost so far: {formatting.amount(state.cost)}")] if state.cost is not None else []),
     ]
     if rows:

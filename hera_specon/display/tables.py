@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controllers.core.objectives import missing_objectives
-from controllers.core.results import RunResult, told_again
+from controllers.core.results import RunResult, told_again, told_endings
 from hera_specon import formatting
 from hera_specon.records.comparison import ComparisonRow, comparison_rows, idle
 from hera_specon.records.repeats import RatioRange, compare_repeats
@@ -50,7 +50,8 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
         table.add_row("CPU delivered", *(f"{formatting.cores(cores or 0.0)} cores" for cores in delivered))
     notes = (Text(formatting.printable(note), style="yellow") for note in noise(rows))
     failed = (Text(formatting.printable(note), style="bold red") for note in warnings(rows))
-    return Group(table, *failed, *notes)
+    ended = (Text(formatting.printable(told)) for row in rows for told in told_endings(row.result))
+    return Group(table, *ended, *failed, *notes)
 
 
 def repeats_table(results: Sequence[RunResult]) -> RenderableType:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import Any
 from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
+from controllers.core.labels import LABEL_SWEEP
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives
 from controllers.core.parameters import bound_parameters
 from controllers.core.results import RunResult, told_again
+from controllers.core.stop_rules import why_ended
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
 from controllers.worlds.local.engine_files import PolicyFile
@@ -205,6 +207,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
         forecast=_newest(run.forecasts),
         over=run.result is not None,
         warnings=_warnings(part, run),
+        endings=_endings(part, run),
         places=_places(part),
     )
 
@@ -230,6 +233,14 @@ def _warnings(part: Path, run: PolicyRun) -> tuple[str, ...]:
         return (*missing_objectives(run.result).lines, *told_again(again))
     jobs = load_ledger(part / "ledger.json").jobs.values()
     return tuple(told_again({formatting.short_id(job.trial): job.begun_again for job in jobs}))
+
+
+def _endings(part: Path, run: PolicyRun) -> Mapping[str, str]:
+    """Return by the name of a sweep why it was ended before all of its trials had."""
+    if run.result is not None:
+        return run.result.endings
+    jobs = load_ledger(part / "ledger.json").jobs.values()
+    return why_ended((job.step.labels.get(LABEL_SWEEP, ""), job.stop) for job in jobs)
 
 
 def _newest(told: Sequence[ToldForecast]) -> Forecast | None:

@@ -13,6 +13,7 @@ from controllers.core.errors import SearchError
 from controllers.core.expressions import gates, retries_without_argo, worker_gates
 from controllers.core.goals import GoalError, goals_in
 from controllers.core.model import Direction
+from controllers.core.stop_rules import rules_in
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.search import IN_A_CLUSTER, check_cost, read_search
@@ -92,6 +93,8 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     unnameable = (why_unnameable(*trial.id.partition(".")[::2]) for trial in planned)
     yield from itertools.islice(filter(None, unnameable), 1)
     yield from _annotation_problems(notes, len(planned))
+    if (rules := notes.get(labels.ANNOTATION_END_WHEN)) and not rules_in({labels.ANNOTATION_END_WHEN: str(rules)}):
+        yield f"has {str(rules)!r:.200} as annotation {labels.ANNOTATION_END_WHEN}, which is no rule; use Sweep(stop=)"
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
     if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
@@ -253,6 +256,15 @@ def search_warning(manifest: Manifest) -> str | None:
         f"the trials of {', '.join(searched)} wait for a controller: it gives each its hyperparameters when it starts. "
         "Without one, `specon release` starts them with hyperparameters drawn by chance"
     )
+
+
+def stop_warning(manifest: Manifest) -> str | None:
+    """Return what to know if rules are to end a sweep early: only a controller does."""
+    notes = {sweep_of(item): (item["metadata"].get("annotations") or {}) for item in trial_templates(manifest)}
+    ended = sorted(sweep for sweep, given in notes.items() if labels.ANNOTATION_END_WHEN in given)
+    if not ended:
+        return None
+    return f"only a controller ends {', '.join(ended)} by stop=: without one, all of its trials train to their end"
 
 
 def keep_warning(manifest: Manifest) -> str | None:

@@ -12,6 +12,7 @@ from controllers.core.actions import Place
 from controllers.core.annotations import AnnotationError, check_fits
 from controllers.core.expressions import gates, older_gates, worker_gates, workers
 from controllers.core.means import NO_MEANS, Means, means_notes
+from controllers.core.stop_rules import NO_RULES, StopRules, rules_notes
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from hera_specon.errors import SubmissionError
@@ -37,6 +38,7 @@ class Overrides:
     tracking_uri: str | None = None
     gate_first: bool = False
     means: Means = NO_MEANS
+    stops: StopRules = NO_RULES
     first_nodes: Mapping[str, str] | None = None
 
 
@@ -74,8 +76,9 @@ def edit_manifest(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
 def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
     if overrides.policy is not None:
         template["metadata"].setdefault("annotations", {})[labels.ANNOTATION_POLICY] = overrides.policy
-    if overrides.means:
-        template["metadata"].setdefault("annotations", {}).update(means_notes(overrides.means))
+    if overrides.means or overrides.stops:
+        asked = {**means_notes(overrides.means), **rules_notes(overrides.stops)}
+        template["metadata"].setdefault("annotations", {}).update(asked)
     if overrides.image is not None:
         program(template)["image"] = overrides.image
     if overrides.tracking_uri is not None:

@@ -43,11 +43,8 @@ def _whys(rules: StopRules, now: float, trials: Sequence[Trial], course: SweepCo
     if rules.plateau is not None:
         yield _no_better(rules.plateau, trials)
     if rules.after_s is not None and course.began_at is not None:
-        yield (
-            f"{duration_told(rules.after_s)} have passed"
-            if now >= course.began_at + rules.after_s - CLOCK_SLACK
-            else ""
-        )
+        passed = now >= course.began_at + rules.after_s - CLOCK_SLACK
+        yield f"{duration_told(rules.after_s)} have passed" if passed else ""
     if rules.cpu_hours is not None:
         used = cpu_seconds(trials, course) / _HOUR_S
         yield f"{rules.cpu_hours:g} CPU hours are used" if used >= rules.cpu_hours else ""
