@@ -13,7 +13,7 @@ from controllers.core.engine import Engine
 from controllers.core.model import NodeName
 from controllers.core.policy import Policy
 from controllers.driving import assembly
-from controllers.policies.registry import POLICIES
+from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.guarded import Guarded
 from controllers.worlds.simulated.autoscaler import GroupNodes
 from controllers.worlds.simulated.billing import NodeMeter
@@ -38,6 +38,7 @@ from tests.fault_search.faulty_run import CaseResult, FaultyRun, Violation, run_
 from tests.fault_search.mutants import (
     ActsBeforeSaving,
     ForgetsInfinity,
+    ForgetsTheEnd,
     MovesWhatMoves,
     NeverLooksAgain,
     PlacesOnce,
@@ -93,6 +94,10 @@ def _engine(broken: type[Engine[Any]]) -> Callable[[pytest.MonkeyPatch], Callabl
 
 def _policy(broken: Policy[Any]) -> Callable[[pytest.MonkeyPatch], Callable[[Case], CaseResult]]:
     return lambda _: lambda case: FaultyRun(case, broken).run()
+
+
+def _ends_that_are_forgotten(_: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    return lambda case: FaultyRun(case, assembly.guard_policy(parse_policy(case.policy)), ForgetsTheEnd).run()
 
 
 def _free_failures(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
@@ -153,6 +158,7 @@ def _checkpoints_that_do_not_help(patch: pytest.MonkeyPatch) -> Callable[[Case],
         (_policy(MovesWhatMoves()), "actions fit their trials"),
         (_policy(ForgetsInfinity()), "state can be read back"),
         (_policy(Guarded(policy=PlacesOnce())), "the sweep ends"),
+        (_ends_that_are_forgotten, "an ended sweep stays so"),
         (_free_failures, "every attempt has a cause"),
         (_overcommitted_devices, "no device is given twice"),
         (_gangs_that_start_in_part, "no part of a gang computes"),
