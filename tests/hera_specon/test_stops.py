@@ -49,7 +49,7 @@ def test_each_rule_is_written_with_its_units_and_several_are_joined() -> None:
     [
         (lambda: value(float("nan")), r"value\(\): .*finite"),
         (lambda: value("0.01"), r"value\(\): .*not '0\.01'"),  # type: ignore[arg-type]
-        (lambda: value(True), r"value\(\): .*not True"),
+        (lambda: value(objective=True), r"value\(\): .*not True"),
         (lambda: plateau(trials=0, by=0.1), r"plateau\(\): .*not 0"),
         (lambda: plateau(trials=2.5, by=0.1), r"plateau\(\): .*not 2\.5"),  # type: ignore[arg-type]
         (lambda: plateau(trials=2, by=0), r"plateau\(\): .*not 0\.0"),
