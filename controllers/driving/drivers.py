@@ -1,7 +1,7 @@
 """What makes the drivers of one sweep, under one policy after another: the same in every world of real time."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from controllers.core.forecast import Forecast
@@ -40,7 +40,7 @@ class SweepPorts:
         show_forecast: Each gets every forecast.
         tell_silence: Gets a trial that says nothing, and a line for people.
         search: Finds hyperparameters that are left to a search; without it, they are looked for at once.
-        stops: When each sweep ends before all its trials have, by its name.
+        stops: Tells when each sweep ends before all its trials have, by its name.
         acted_on: What engines see and act on, where that is not ``world`` as it is.
         acts_as: Gives the policy by which nodes are really shared, where that is not the one that decides.
     """
@@ -61,7 +61,7 @@ class SweepPorts:
     show_forecast: Sequence[Callable[[Forecast], None]]
     tell_silence: Callable[[TrialId, str], object]
     search: Search | None = None
-    stops: Mapping[str, StopRules] = field(default_factory=dict)
+    stops: Callable[[], Mapping[str, StopRules]] = dict
     acted_on: World | None = None
     acts_as: Callable[[Policy[Any]], Policy[Any]] | None = None
 
@@ -86,7 +86,7 @@ def make_drivers(ports: SweepPorts) -> Callable[[Policy[Any]], Driver]:
             guard=ports.guard,
             requests=ports.requests,
             search=ports.search,
-            stops=ports.stops,
+            stops=ports.stops(),
         )
         # The clock of the controller before may have been ahead of this one: nothing happened in the future.
         ports.clock.not_before(engine.saved_at)

@@ -219,7 +219,7 @@ class LocalSweep:
                 policy=guard_policy(policy, resize_cooldown=RESIZES_FREELY_S), short=world.short
             ),
             requests=AskedFile(folder),
-            stops=self._plan.stops,
+            stops=lambda: self._plan.stops,
             logs=(ActionFile(folder),),
             observers=(self._mlflow,),
             screens=(screen,),
