@@ -51,10 +51,10 @@ class Policy(Protocol[S]):
 
 
 @runtime_checkable
-class OutlivesPolicies(Protocol[S]):
+class OutlivesPolicies(Protocol):
     """A policy around another, which goes on with what it knows where the one within is replaced."""
 
-    def after_another(self, text: str) -> S:
+    def after_another(self, text: str) -> Any:  # noqa: ANN401 - each policy has its own state
         """Return the state to begin with, from what ``dump_state`` wrote of it around another policy."""
         ...
 
@@ -80,7 +80,8 @@ def load_state(policy: Policy[S], text: str) -> S:
 
 def state_after_another(policy: Policy[S], text: str) -> S:
     """Return the state that ``policy`` begins with where it follows another, whose state ``text`` is."""
-    return policy.after_another(text) if isinstance(policy, OutlivesPolicies) else policy.initial()
+    state: S = policy.after_another(text) if isinstance(policy, OutlivesPolicies) else policy.initial()
+    return state
 
 
 def _adapter(policy: Policy[Any]) -> TypeAdapter[Any]:

@@ -67,7 +67,7 @@ def test_the_order_is_that_of_the_ends_and_not_of_the_names() -> None:
 
 def test_trials_that_run_failed_or_never_reported_make_no_plateau() -> None:
     for odd in ({"phase": Phase.RUNNING}, {"phase": Phase.FAILED}, {"progress": None}):
-        others = [replace(one, **odd) for one in ended(5.0, 1.0, 1.0)[1:]]  # type: ignore[arg-type]
+        others = [replace(one, **odd) for one in ended(5.0, 1.0, 1.0)[1:]]
         assert why_enough(PLATEAU, 9.0, [*ended(5.0), *others], FRESH) == ""
 
 
