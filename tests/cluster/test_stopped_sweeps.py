@@ -44,7 +44,8 @@ def test_a_sweep_that_is_good_enough_ends_and_argo_calls_it_a_success(bench: Ben
 
 
 def test_another_controller_goes_on_ending_the_sweep(bench: Bench) -> None:
-    first = bench.controller().start().wait_ready()
+    first = bench.controller().start()
+    first.wait_ready()
     workflow = bench.submit(stopped_descent_sweep, policy="default", steps=2000, pause_ms=250)
     bench.wait(lambda: bool(status(bench, workflow)["ended"]), "the sweep is ended", 180)
     first.kill()

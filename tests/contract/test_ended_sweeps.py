@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -32,12 +33,12 @@ class Reports:
 class Steered:
     """A bench with an engine whose clock the test moves on."""
 
-    def __init__(self, bench: Bench, policy: Policy[object], rules: StopRules) -> None:
+    def __init__(self, bench: Bench, policy: Policy[Any], rules: StopRules) -> None:
         self._bench, self._policy, self._rules = bench, policy, {"sweep": rules}
         self._store, self._reports, self.now = MemoryStore(), Reports(), 0.0
         self._engine = self._assembled()
 
-    def _assembled(self) -> Engine[object]:
+    def _assembled(self) -> Engine[Any]:
         return assemble(self._policy, self._bench.world, self._reports, self._store, stops=self._rules)
 
     def report(self, name: str, value: float) -> None:
@@ -65,7 +66,7 @@ def over(bench: Bench) -> dict[str, tuple[bool, str]]:
 
 @pytest.mark.parametrize("policy", [Default(), Ahead()], ids=lambda policy: policy.name)
 def test_a_sweep_that_has_reached_its_value_ends_well_and_starts_no_other_trial(
-    bench: Bench, policy: Policy[object]
+    bench: Bench, policy: Policy[Any]
 ) -> None:
     bench.submit(gated=Place in policy.needs, a=LONG, b=LONG, c=LONG)
     steered = Steered(bench, policy, rules_of(value=0.01))
