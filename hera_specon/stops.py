@@ -80,7 +80,7 @@ def budget(*, cpu_hours: float) -> StopRules:
 
 
 def sweep_stops(stop: object, money: object) -> StopRules:
-    """Return the rules that ``stop=`` of a sweep gives, of which any ends it.
+    """Return the rules that ``stop=`` of a sweep gives; any of them ends it.
 
     Args:
         stop: What the author gave.

@@ -319,7 +319,7 @@ class Sweep(_SweepTemplates, Container):
             many nodes as that pays, or with ``by`` the fewest that end it in time. A plan, not a limit: a sweep that
             turns out longer is not ended. ``stop`` ends one.
         stop: When the sweep ends though not all of its trials have: ``value(0.01)``, ``plateau(trials=20, by=0.001)``,
-            ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``, of which any ends it. Trials that
+            ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``: any of them ends it. Trials that
             run then are stopped as successes that were cut short, and the others never start. On a cluster that takes
             a controller.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a

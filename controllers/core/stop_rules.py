@@ -1,7 +1,7 @@
 """When a sweep ends before all of its trials have: the rules that its author gave, and the words that tell of it. Pure.
 
-A sweep ends by the first of its rules that holds. What runs then is stopped, and what waits never starts. Whoever looks
-at its trials later tells by their reasons that the sweep was ended, and not a trial alone.
+A sweep ends by the first of its rules that holds. What runs then is stopped, and what waits never starts. The reasons
+of its trials tell later that the whole sweep was ended, and not a trial alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -52,7 +52,7 @@ class StopRules(_Rule):
         return bool(self._given)
 
     def __or__(self, other: "StopRules") -> "StopRules":
-        """Return the rules of both, of which any ends the sweep.
+        """Return the rules of both; any of them ends the sweep.
 
         Raises:
             StopRuleError: both have one of the same kind.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ from controllers.core.devices import NO_DEVICES
 from controllers.core.engine import Engine
 from controllers.core.model import NodeName
 from controllers.core.policy import Policy
+from controllers.core.stop_rules import NO_RULES
 from controllers.driving import assembly
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.guarded import Guarded
@@ -181,9 +183,10 @@ def test_what_is_broken_on_purpose_is_found(
 
 def test_a_failing_case_is_made_as_small_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     run = _engine(NeverLooksAgain)(monkeypatch)
+    # A sweep that ends stops many trials in one tick, and the room that they leave changes others without any fault.
     case, violation = next(
         (case, violation)
-        for case in (draw_case(seed, "specon+flowcon") for seed in range(_ENOUGH))
+        for case in (replace(draw_case(seed, "specon+flowcon"), stops=NO_RULES) for seed in range(_ENOUGH))
         if (violation := run(case).violation)
     )
     small = smallest(0, case, violation).case
