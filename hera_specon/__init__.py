@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hera_specon.settings import every as every
     from hera_specon.settings import maximize as maximize
     from hera_specon.settings import minimize as minimize
+    from hera_specon.several_objectives import subject_to as subject_to
     from hera_specon.space import choice as choice
     from hera_specon.space import integer as integer
     from hera_specon.space import log_uniform as log_uniform
@@ -72,6 +73,7 @@ _HOMES = {
     "Objective": "hera_specon.settings",
     "maximize": "hera_specon.settings",
     "minimize": "hera_specon.settings",
+    "subject_to": "hera_specon.several_objectives",
     "choice": "hera_specon.space",
     "integer": "hera_specon.space",
     "log_uniform": "hera_specon.space",

@@ -10,6 +10,7 @@ from hera.workflows.models import Arguments, Template
 from hera.workflows.models import Parameter as ParameterModel
 
 from controllers.core import labels
+from controllers.core.aims import Aims, Constraint
 from controllers.core.annotations import why_unnameable
 from controllers.core.labels import PARAMETER_CONTINUE
 from controllers.policies.kit.settings import DEFAULT_POLICY
@@ -41,6 +42,12 @@ from hera_specon.settings import (
     sweep_means,
     workers_range,
 )
+from hera_specon.several_objectives import (
+    check_amount,
+    check_objectives,
+    check_policy_of_several,
+    check_searched,
+)
 from hera_specon.space import Point, Space, check_space
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
@@ -58,7 +65,9 @@ class _SweepTemplates(SweepTemplateBase):
     """What every sweep is made of, however its trials are written."""
 
     space: Space
-    objective: Objective
+    objective: Objective | None = None
+    objectives: Sequence[Objective] = ()
+    constraints: Sequence[Constraint] = ()
     search: Search | Sampler = "random"
     trials: int | None = None
     seed: int = 0
@@ -154,11 +163,12 @@ class _SweepTemplates(SweepTemplateBase):
         return trial_template(pod, self._trial_settings())
 
     def _trial_settings(self) -> TrialSettings:
-        name = check_sweep_name(self.name)
+        name, (objective, aims) = check_sweep_name(self.name), self._objectives()
         return TrialSettings(
             sweep=name,
             flags={name: flag(name, values, self.flags) for name, values in self.space.items()},
-            objective=self.objective,
+            objective=objective,
+            aims=aims,
             policy=self._policy(),
             retries=self.retries,
             grace=self.grace,
@@ -221,18 +231,23 @@ class _SweepTemplates(SweepTemplateBase):
         self._queue()
         if self.policy is not None:
             check_served(self.policy, self._goal_settings())
-        self._policy()
         check_custom_resources(self.resources)
         if unknown := sorted((self.flags or {}).keys() - self.space.keys()):
             problem = f"flags= names {unknown[0]!r}, which is no hyperparameter of space="
             raise SweepError(problem)
-        self._search()
+        _, aims = self._objectives()
+        check_searched(aims, self._search())
+        check_policy_of_several(aims, self._policy(), self.pruner)
         fan_out, _ = self._fan_out(), self._build_trial()
+        check_amount(aims, len(fan_out.points))
         if wrong := why_unnameable(fan_out.sweep, fan_out.last_number):
             problem = f"a sweep of {len(fan_out.points)} trials cannot have this name: {wrong}"
             raise SweepError(problem)
         added = [parameter.name for parameter in fan_out.added.parameters or []]
         check_distinct([*fan_out.names, *added], "inputs= declares an input twice, or one that every trial already has")
+
+    def _objectives(self) -> tuple[Objective, Aims]:
+        return check_objectives(self.objective, self.objectives, self.constraints)
 
     def _fan_out(self) -> FanOut:
         name, trials = check_sweep_name(self.name), self._points()
@@ -288,6 +303,10 @@ class Sweep(_SweepTemplates, Container):
         space: Hyperparameters by name: ``choice()``, ``uniform()``, ``log_uniform()``, ``integer()``; ``when()`` for
             one that matters only where another has a certain value.
         objective: ``minimize("loss")`` or ``maximize("accuracy")``: a metric that the trials log.
+        objectives: Several in place of ``objective``, at most 4: ``[minimize("loss"), minimize("latency")]``. What the
+            sweep comes to is its Pareto front, by the newest value of each. Policies and goals go by the first alone.
+        constraints: What models must keep: ``[subject_to("memory_mb", "<=", 512)]``, at most 8. A trial that breaks one
+            is never the best.
         search: ``random()`` or ``grid()``, whose points the workflow holds; or ``tpe()``, ``cmaes()`` or
             ``sampler(...)`` for any of Optuna's, which give each trial its hyperparameters when it starts, by how the
             others went: that takes a controller on a cluster.
@@ -325,8 +344,9 @@ class Sweep(_SweepTemplates, Container):
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
         keep: Which checkpoints stay once the sweep is over on one machine: ``"all"``, which are the newest two of each
-            trial; ``"newest"`` of each; ``"best"``, the newest of the best trial; or ``"none"``. The newest of a trial
-            that failed or was ended early always stays. In a cluster all stay until ``specon clean``.
+            trial; ``"newest"`` of each; ``"best"``, the newest of the best trial, or of those on the front; or
+            ``"none"``. The newest of a trial that failed or was ended early always stays. In a cluster all stay until
+            ``specon clean``.
         experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
         flags: How a hyperparameter stands on the command line where that is not ``--name=value``: ``"--optim.lr={}"``

@@ -27,6 +27,7 @@ from hera.workflows.models import (
 from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
+from controllers.core.aims import Aims
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
 from controllers.core.means import NO_MEANS, Means, means_notes
 from controllers.core.word_script import wrap
@@ -39,6 +40,7 @@ from hera_specon.goals import SweepGoals
 from hera_specon.pod_spec import LEAVE_FILE, container_security, leave_mount, leave_volume, pod_patch, pod_security
 from hera_specon.queues import as_groups_of_one
 from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
+from hera_specon.several_objectives import aims_notes
 from hera_specon.space import Point
 from mlflow_hooks import contract
 
@@ -68,6 +70,7 @@ _LOST: Final = "lastRetry.exitCode == '-1'"
 class TrialSettings:
     """What all trials of a sweep have in common; ``grace`` is in seconds.
 
+    ``aims`` is what the sweep wants beside ``objective``.
     ``flags`` tells how each hyperparameter stands on the command line.
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
@@ -80,6 +83,7 @@ class TrialSettings:
     sweep: str
     flags: Mapping[str, Flag]
     objective: Objective
+    aims: Aims
     policy: str | None
     retries: int
     grace: int
@@ -258,6 +262,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
     notes = {
         labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
         labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
+        **aims_notes(settings.aims),
     }
     if settings.workers.most > 1:
         notes[labels.ANNOTATION_WORKERS] = str(settings.workers.most)

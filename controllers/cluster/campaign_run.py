@@ -329,7 +329,12 @@ class CampaignRun:
             return record.where.scope(lacking=self._lacking > 0)
 
         self._source = MlflowSource(
-            services.client, scope, world.objectives, self._clock.from_epoch, epoch=self._clock.epoch
+            services.client,
+            scope,
+            world.objectives,
+            self._clock.from_epoch,
+            epoch=self._clock.epoch,
+            further=world.further_metrics,
         )
         self._trial_runs = CampaignTrialRuns(
             services.client,

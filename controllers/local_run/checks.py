@@ -9,7 +9,7 @@ from typing import Any
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
-from controllers.core.goals import GoalError, goals_in
+from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
 from controllers.core.word_script import unwrap
 from controllers.search import read_search
@@ -136,6 +136,7 @@ def _check_annotations(step: PodStep) -> None:
         raise SpeconError(message)
     try:
         goals_in(step.annotations)
+        aims_in(step.annotations)
     except GoalError as error:
         message = f"step {step.id}: {error}"
         raise SpeconError(message) from error

@@ -8,13 +8,15 @@ from pathlib import Path
 from mlflow.tracking import MlflowClient
 
 from controllers.core import labels
+from controllers.core.goals import aims_in
 from controllers.core.model import TrialId
 from controllers.core.objectives import with_what_they_logged
 from controllers.core.results import RunResult, TrialResult
-from controllers.local_run.journals import journalled_samples
+from controllers.local_run.journals import also_of, journalled_samples
 from controllers.local_run.logged import NamesLogged
 from controllers.record.forecasts import FORECASTS_FILE
 from controllers.tracking.access import MlflowAwayError
+from controllers.tracking.front_tags import tag_front
 from controllers.tracking.mlflow_source import MlflowSource
 from controllers.tracking.script_runs import Whereabouts
 from controllers.tracking.sweep_runs import SweepRun, close_sweep
@@ -63,6 +65,7 @@ class Closing:
         for run in self.runs:
             self._settle(run, succeeded, hooked)
             end_runs_left_open(self.client, run, succeeded)
+            tag_front(self.client, run, self.where.experiments(), self.result)
             close_sweep(self.client, run, self.result, records)
 
     def _settle(self, run: SweepRun, succeeded: Mapping[str, bool], hooked: AbstractSet[str]) -> None:
@@ -81,15 +84,30 @@ class Closing:
     def _with_what_mlflow_alone_knows(self) -> tuple[TrialResult, ...]:
         """Return the trials with the final values of those that keep no journal."""
         journalled = journalled_samples(self.folder / "state", self.jobs, float)
-        silent = {trial: objective for trial, objective in self._objectives().items() if trial not in journalled}
+        further = {TrialId(job.trial): aims_in(job.step.annotations).metrics for job in self.jobs}
+        silent = {
+            trial: objective
+            for trial, objective in self._objectives().items()
+            if trial not in journalled or not dict(journalled[trial].also).keys() >= set(further[trial])
+        }
         if not silent:
             return self.result.trials
         scope = self.where.scope(lacking=False)
-        source = MlflowSource(self.client, lambda: scope, lambda: silent, float)
+        source = MlflowSource(self.client, lambda: scope, lambda: silent, float, further=lambda: further)
         samples = source.poll(whole=True)
         if source.away:
             message = "MLflow does not answer"
             raise MlflowAwayError(message)
-        told = {trial.removeprefix(f"{self.uid}."): sample.value for trial, sample in samples.items()}
-        trials = (replace(trial, final_metric=told.get(trial.id, trial.final_metric)) for trial in self.result.trials)
+        told = {
+            trial.removeprefix(f"{self.uid}."): (
+                replace(journalled[trial], also=also_of(journalled[trial], sample)) if trial in journalled else sample
+            )
+            for trial, sample in samples.items()
+        }
+        trials = (
+            replace(trial, final_metric=told[trial.id].value, values=dict(told[trial.id].also))
+            if trial.id in told
+            else trial
+            for trial in self.result.trials
+        )
         return with_what_they_logged(trials, NamesLogged(self.folder / "state", self.uid, source))

@@ -29,7 +29,7 @@ class NamesLogged:
         """Return the names for a trial; None where nobody can tell."""
         trial = TrialId(f"{self._uid}.{result.id}")
         known = self._source.logged.get(trial, frozenset())
-        if result.objective in known:
+        if known >= {result.objective, *result.aims.metrics}:
             return known  # a journal may be long, and tells nothing that matters here
         try:
             journalled = logged_keys(self._state_root / trial)

@@ -48,6 +48,10 @@ class Followed(Protocol):
         """Return the name of each submitted trial's objective; may be asked from any thread."""
         ...
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return the metrics of each submitted trial that count beside that; likewise."""
+        ...
+
 
 class Seldom:
     """A source that is asked as often as anybody likes, and asks another seldom.
@@ -112,6 +116,7 @@ class OpenedMlflow:
             sweep.objectives,
             clock.from_epoch,
             epoch=clock.epoch,
+            further=sweep.further_metrics,
         )
         self._seldom = Seldom(self.source, _SELDOM_S)
         reader = self._stack.enter_context(BackgroundReader(_EVERY_S))

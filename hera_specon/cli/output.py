@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from controllers.core.results import RunResult
     from controllers.local_run.run import LocalRun
 
+_MOST_OF_FRONT = 5
 STDOUT = "-"
 """Stands for standard output where an option takes a file."""
 
@@ -67,10 +68,10 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
     console.print(repeats_table(results))
     console.print(leaderboard(last))
     for part in parts_of(folder)[-1:]:
-        for best, *_ in last.ranking().values():
-            kept = {"Checkpoint": newest_checkpoint(part, best.id), "Working folder": own_folder(part, best.id)}
+        for best in (trial for trials in last.best().values() for trial in trials[:_MOST_OF_FRONT]):
+            kept = {"Checkpoint": newest_checkpoint(part, best), "Working folder": own_folder(part, best)}
             for what in (what for what, where in kept.items() if where):
-                told = f"{what} of {best.id}: {kept[what]}"
+                told = f"{what} of {best}: {kept[what]}"
                 console.print(told, highlight=False, markup=False, soft_wrap=True)
 
 

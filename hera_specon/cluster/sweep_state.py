@@ -22,6 +22,7 @@ from controllers.core.results import RunResult
 from controllers.tracking.access import shown
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
+from controllers.tracking.mlflow_source import newest_finite
 from controllers.tracking.values import MetricPoint, newest_of
 from controllers.worlds.argo.calls.untrusted import epoch, text
 from controllers.worlds.argo.meaning.limits import given_up
@@ -78,15 +79,18 @@ class Tracked:
             return None
         return EndRange(low, likely, high)
 
-    def progress(self, objective: str) -> Progress | None:
-        """Return how far it has come, None where it has not logged its objective; times are left out."""
+    def progress(self, objective: str, also: Sequence[str] = ()) -> Progress | None:
+        """Return how far it has come, None where it has not logged its objective; times are left out.
+
+        ``also`` names the metrics that count beside that.
+        """
         newest = self.metrics.get(objective)
         if newest is None or not math.isfinite(newest.value):
             return None
         total = self.metrics.get(contract.METRIC_STEPS_TOTAL)
         steps_total = int(total.value) if total is not None and 0 < total.value < 2**53 else None
-        value = newest.value
-        return Progress(first=value, best=value, latest=value, step=newest.step, at=0.0, steps_total=steps_total)
+        value, told = newest.value, newest_finite(self.metrics, also)
+        return Progress(value, value, value, newest.step, at=0.0, steps_total=steps_total, also=told)
 
     def _tag(self, tag: str) -> str:
         return self.tags.get(tag) or self.tags.get(RECOMMENDED + tag.removeprefix("specon."), "")
@@ -330,7 +334,11 @@ def _show_trial(state: TrialState, record: WorkflowRecord, tracked: Tracked | No
     if trial.phase.ended and nodes:
         # The world shows an ended trial on no node; people want to know where it ran.
         trial = replace(trial, nodes=tuple(NodeName(node) for node in nodes))
-    return trial if tracked is None else replace(trial, progress=tracked.progress(state.definition.objective))
+    return (
+        trial
+        if tracked is None
+        else replace(trial, progress=tracked.progress(state.definition.objective, trial.aims.metrics))
+    )
 
 
 def _read_tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:

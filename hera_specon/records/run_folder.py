@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from controllers.core.actions import Assessment
+from controllers.core.aims import NO_AIMS, Aims, read_aims
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives
 from controllers.core.parameters import bound_parameters
-from controllers.core.results import RunResult, told_again
+from controllers.core.results import RunResult, TrialResult, told_again
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
 from controllers.worlds.local.engine_files import PolicyFile
@@ -179,10 +180,14 @@ def run_states(folder: Path) -> list[SweepState]:
     record = load_run(folder)
     name = str(record.about.get("name") or folder.name)
     direction = Direction(record.about.get("direction") or Direction.MINIMIZE)
-    return [_state(name, part, run, direction) for part, run in zip(parts_of(folder), record.runs, strict=True)]
+    try:
+        aims = read_aims(*(str(record.about.get(text) or "") for text in ("further_objectives", "constraints")))
+    except ValueError:  # of a file that somebody wrote
+        aims = NO_AIMS
+    return [_state(name, part, run, direction, aims) for part, run in zip(parts_of(folder), record.runs, strict=True)]
 
 
-def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> SweepState:
+def _state(name: str, part: Path, run: PolicyRun, direction: Direction, aims: Aims) -> SweepState:
     by_trial: dict[str, list[TimelineEvent]] = {}
     for event in read_timeline(part / "timeline.jsonl"):
         by_trial.setdefault(event.trial, []).append(event)
@@ -191,7 +196,12 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
         acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
         reasons[TrialId(trial)] = next((reason for reason in acted if reason), "")
     params = {trial.id: bound_parameters(trial.params) for trial in run.result.trials} if run.result else {}
-    trials = [replace(_trial(name, by_trial[name], direction), parameters=params.get(name, ())) for name in by_trial]
+    trials = [
+        replace(_trial(name, by_trial[name], direction), parameters=params.get(name, ()), aims=aims)
+        for name in by_trial
+    ]
+    if run.result is not None:
+        trials = _with_results(trials, run.result)
     return SweepState(
         name=name,
         where=f"on this machine, in {part}",
@@ -271,6 +281,23 @@ def _trial(name: str, events: Events, direction: Direction) -> Trial:
         if values
         else None,
     )
+
+
+def _with_results(trials: list[Trial], result: RunResult) -> list[Trial]:
+    """Return ``trials`` with what they came to by what their sweep wants beside its first objective."""
+    result_of: dict[str, TrialResult] = {trial.id: trial for trial in result.trials if trial.aims}
+    return [
+        trial
+        if (of := result_of.get(trial.id)) is None
+        else replace(
+            trial,
+            aims=of.aims,
+            sweep=of.sweep,
+            diverged=of.diverged,
+            progress=trial.progress and replace(trial.progress, also=tuple(of.values.items())),
+        )
+        for trial in trials
+    ]
 
 
 def _assessment(events: Events) -> Assessment:

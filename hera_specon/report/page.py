@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from controllers.core.model import Direction
-from controllers.core.objectives import missing_objectives
+from controllers.core.objectives import missing_objectives, not_counted
 from controllers.core.results import TrialResult
 from controllers.policies.promote import FIRST_RUNG
 from controllers.tracking.access import shown
@@ -22,6 +22,7 @@ from hera_specon.records.run_folder import PolicyRun, RunRecord, load_run
 from hera_specon.report.best_so_far import best_chart
 from hera_specon.report.curves import completion_chart, forecast_chart, learning_chart, share_chart
 from hera_specon.report.early_order import early_order
+from hera_specon.report.fronts import fronts_of
 from hera_specon.report.gantt import gantt
 from hera_specon.report.models import importance_chart, importances, parallel_chart
 from hera_specon.report.style import trial_colours
@@ -86,6 +87,7 @@ def page(record: RunRecord) -> str:
         unfinished=[run.policy for run in record.runs if run.result is None],
         rows=comparison_rows(results),
         missing=[line for result in results for line in missing_objectives(result).lines],
+        uncounted=[line for result in results for line in not_counted(result)],
         risks=risks(policies),
         rungs=rungs(policies),
         deadlines=any(result.deadlines.asked for result in results),
@@ -94,6 +96,7 @@ def page(record: RunRecord) -> str:
         shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
         learning=learning_chart(record.runs, colours, objective),
         best=best_chart(record.runs, direction, objective),
+        fronts=list(fronts_of(record.runs)),
         leaders=[leaders_of(run.policy, sweep, ranked) for run, sweep, ranked in ranked_by_sweep(record.runs)],
         early_orders=[order for run in record.runs if (order := early_order(run, direction))],
         first_rung=FIRST_RUNG,
@@ -163,6 +166,8 @@ FACTS = {
     "shares": "shares by",
     "objective": "objective",
     "direction": "direction",
+    "further_objectives": "further objectives",
+    "constraints": "constraints",
     "seed": "seed",
     "tracking_uri": "MLflow",
 }

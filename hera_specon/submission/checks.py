@@ -11,19 +11,21 @@ from controllers.core.annotations import most_read_of, why_unnameable
 from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
 from controllers.core.expressions import gates, retries_without_argo, worker_gates
-from controllers.core.goals import GoalError, goals_in
+from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
+from controllers.policies.wrappers.wrapper import one_objective_only
 from controllers.search import IN_A_CLUSTER, check_cost, read_search
 from controllers.worlds.argo.calls.untrusted import quantity
 from controllers.worlds.argo.reading.planned import planned_trials
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.devices import device_problems, devices_asked
-from hera_specon.errors import SubmissionError
+from hera_specon.errors import SubmissionError, SweepError
 from hera_specon.gang_request import GangRequest
 from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates, variable
 from hera_specon.settings import MOST_WORKERS
+from hera_specon.several_objectives import check_searched
 from hera_specon.submission.working_folders import folder_problems
 from mlflow_hooks import contract
 from mlflow_hooks.run_artifacts import ADDRESS as RUN_ARTIFACTS
@@ -138,6 +140,22 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
         yield f"has a retryStrategy that makes no attempt after exit {contract.EXIT_MIGRATE}, {advice}"
 
 
+def _problems_of_aims(notes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why several objectives or constraints make no sense, or do not go with a trial's policy or its search."""
+    policy, search = (str(notes.get(name) or "") for name in (labels.ANNOTATION_POLICY, labels.ANNOTATION_SEARCH))
+    try:
+        aims = aims_in({name: str(value) for name, value in notes.items()})
+        if aims.further and policy and (why_not := one_objective_only(parse_policy(policy))):
+            yield f"names a policy that does not fit: {why_not}"
+        check_searched(aims, search)
+    except GoalError as error:
+        yield f"has objectives or constraints that cannot be read: {error}"
+    except SweepError as error:
+        yield f"has a search that does not fit: {error}"
+    except (PolicyError, SearchError):
+        return  # what is wrong with these themselves is told anyway
+
+
 def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]:
     for name, value in notes.items():
         if name.startswith(labels.DOMAIN) and len(str(value)) > most_read_of(name):
@@ -159,6 +177,7 @@ def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]
             yield f"has a search that no controller takes: {error}"
     if (keep := notes.get(labels.ANNOTATION_KEEP)) not in {None, *labels.Keep}:
         yield f"has {keep!r} as annotation {labels.ANNOTATION_KEEP}, which is {' or '.join(labels.Keep)}"
+    yield from _problems_of_aims(notes)
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:

@@ -13,6 +13,7 @@ from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
 from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure
+from controllers.core.goals import aims_in
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
@@ -87,6 +88,8 @@ class LocalWorld:
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
         self._listed: tuple[int, Sequence[Trial]] = (-1, ())
         self._objectives: Mapping[TrialId, str] = {}
+        self._further: Mapping[TrialId, tuple[str, ...]] = {}
+        self._further_of = 0
         self._expanded_at = (-1, -1, -1)
         self._submitted: Expansion | None = None
         self._tried: tuple[object, ...] = ()
@@ -214,6 +217,15 @@ class LocalWorld:
         if len(jobs) != len(self._objectives):
             self._objectives = {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in jobs}
         return self._objectives
+
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return the metrics of each submitted trial that count beside its objective; see ``objectives``."""
+        jobs = self._jobs.trials()
+        if len(jobs) != self._further_of:
+            known = {TrialId(job.trial): aims_in(job.step.annotations).metrics for job in jobs}
+            self._further = {trial: names for trial, names in known.items() if names}
+            self._further_of = len(jobs)
+        return self._further
 
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial went, in the order of submission."""

@@ -153,6 +153,10 @@ class SimulatedWorld:
         """Return the name of each submitted trial's objective: it has none of its own here."""
         return dict.fromkeys(self._cluster.submitted, "objective")
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return nothing: simulated trials report one metric."""
+        return {}
+
     def short(self, trial: str) -> str:
         """Return the trial's id: it is the same in every run."""
         return trial
