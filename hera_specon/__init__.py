@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies
     from hera_specon.errors import SpaceError as SpaceError
     from hera_specon.errors import SweepError as SweepError
+    from hera_specon.printed_metrics import printed as printed
+    from hera_specon.printed_metrics import printed_json as printed_json
     from hera_specon.running import load as load
     from hera_specon.running import run as run
     from hera_specon.search import cmaes as cmaes
@@ -72,6 +74,8 @@ _HOMES = {
     "Objective": "hera_specon.settings",
     "maximize": "hera_specon.settings",
     "minimize": "hera_specon.settings",
+    "printed": "hera_specon.printed_metrics",
+    "printed_json": "hera_specon.printed_metrics",
     "choice": "hera_specon.space",
     "integer": "hera_specon.space",
     "log_uniform": "hera_specon.space",

@@ -11,8 +11,10 @@ from hera.workflows.models import (
     Capabilities,
     DownwardAPIVolumeFile,
     DownwardAPIVolumeSource,
+    EmptyDirVolumeSource,
     ObjectFieldSelector,
     PodSecurityContext,
+    Quantity,
     SeccompProfile,
     SecurityContext,
     Volume,
@@ -24,6 +26,7 @@ from controllers.core.expressions import gates, main_container, worker_container
 from hera_specon.errors import SweepError
 from hera_specon.hera_internals import HeraVolume
 from hera_specon.settings import check_distinct
+from mlflow_hooks.printed import carried
 from mlflow_hooks.store_address import why_no_store
 
 USER: Final = 65532
@@ -41,7 +44,9 @@ _MAIN: Final = {"name": "hera-specon.io/main"}
 """Stands for the patch of the main container while the rest becomes JSON."""
 
 
-def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang: bool) -> str:
+def pod_patch(
+    given: str | None, sweep: str, grace: int, *, searched: bool, gang: bool, reader: str | None = None
+) -> str:
     """Return the podSpecPatch of a trial: the author's own, with ours.
 
     Args:
@@ -50,6 +55,7 @@ def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang
         grace: Seconds between SIGTERM and SIGKILL.
         searched: Whether a search gives each trial its hyperparameters.
         gang: Whether the pod is that of one worker of several.
+        reader: Image that a Python is copied from, to read what the program prints; None where that is not needed.
 
     Raises:
         SweepError: ``given`` is no mapping, or sets what the sweep sets.
@@ -59,7 +65,10 @@ def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang
     check_distinct([*patch, *ours], "pod_spec_patch= sets what the sweep sets itself (the grace period by grace=)")
     helpers = {
         "containers": [*_with_helper(patch.get("containers"), "wait"), _MAIN],
-        "initContainers": _with_helper(patch.get("initContainers"), "init"),
+        "initContainers": [
+            *_with_helper(patch.get("initContainers"), "init"),
+            *([] if reader is None else [_carrier(reader)]),
+        ],
     }
     text = json.dumps({**patch, **helpers, **ours})
     # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
@@ -102,6 +111,33 @@ def _parse_patch(patch: str) -> Mapping[str, Any]:
         problem = f"pod_spec_patch= is a mapping of a pod's fields, not {patch!r}"
         raise SweepError(problem)
     return given
+
+
+_PYTHON: Final = "specon-python"
+"""Name of the volume, and of the container that fills it, with a Python for a program whose image has none."""
+_PYTHON_SIZE: Final = "512Mi"
+
+
+def _carrier(image: str) -> dict[str, Any]:
+    """Return the init container that copies the Python of ``image``, as a patch of the pod."""
+    return {
+        "name": _PYTHON,
+        "image": image,
+        "command": ["python3", "-P", "-m", carried.__name__, carried.FOLDER],
+        "resources": {"requests": {"cpu": HELPER_CPU, "memory": HELPER_MEMORY}},
+        "volumeMounts": [{"name": _PYTHON, "mountPath": carried.FOLDER}],
+        "securityContext": container_security().model_dump(by_alias=True, exclude_none=True),
+    }
+
+
+def python_volume() -> Volume:
+    """Return the volume with that Python."""
+    return Volume(name=_PYTHON, empty_dir=EmptyDirVolumeSource(size_limit=Quantity(root=_PYTHON_SIZE)))
+
+
+def python_mount() -> VolumeMount:
+    """Return where that volume is mounted."""
+    return VolumeMount(name=_PYTHON, mount_path=carried.FOLDER, read_only=True)
 
 
 _LEAVE: Final = "specon-leave"

@@ -22,6 +22,7 @@ from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBa
 from hera_specon.manifest import check_templates
 from hera_specon.pod_spec import state_volume
 from hera_specon.points import Search, points
+from hera_specon.printed_metrics import MetricsChoice, check_printed
 from hera_specon.pruners import pruner_policy
 from hera_specon.queues import check_pod_names, queue_name
 from hera_specon.search import Sampler, search_text
@@ -85,6 +86,7 @@ class _SweepTemplates(SweepTemplateBase):
     flags: Mapping[str, FlagForm] | None = None
     own_folder: bool | Sequence[str] = False
     queue: str | None = None
+    metrics: MetricsChoice | None = None  # type: ignore[assignment]  # wider than Hera's, which leaves ours out
 
     def __post_init__(self) -> None:
         self._workflow: Workflow | None = None
@@ -175,6 +177,7 @@ class _SweepTemplates(SweepTemplateBase):
             mlflow_tracking_uri=self.mlflow_tracking_uri,
             own_folder=own_paths(self.own_folder),
             queue=self._queue(),
+            metrics=check_printed(self.metrics, self.objective, workers_range(self.workers)),
             keep=kept_checkpoints(self.keep),
             own_security=self._workflow is not None and self._workflow.security_context is not None,
         )
@@ -339,6 +342,8 @@ class Sweep(_SweepTemplates, Container):
             files and folders. A list of paths, such as ``["checkpoints"]``, has these copied too, however large.
         queue: Name of the Kueue queue in which each trial waits, a LocalQueue of the sweep's namespace. Its pods are
             written as groups of one, which Kueue leaves alone when their shares change.
+        metrics: ``printed(...)`` or ``printed_json(...)`` where the program prints its metrics instead of logging them;
+            in a list also those of Hera's that Argo tells Prometheus.
         parallelism: Greatest number of trials at a time.
         resources: The CPU that it requests is the share a policy starts from; by default the limit, else one core
             without a limit. On one machine (``specon run``), a request that you name is a reservation. Where you name

@@ -36,11 +36,23 @@ from hera_specon.devices import device_problems, tolerations
 from hera_specon.errors import SweepError
 from hera_specon.flags import Flag
 from hera_specon.goals import SweepGoals
-from hera_specon.pod_spec import LEAVE_FILE, container_security, leave_mount, leave_volume, pod_patch, pod_security
+from hera_specon.pod_spec import (
+    LEAVE_FILE,
+    container_security,
+    leave_mount,
+    leave_volume,
+    pod_patch,
+    pod_security,
+    python_mount,
+    python_volume,
+)
+from hera_specon.printed_metrics import PrintedMetrics
 from hera_specon.queues import as_groups_of_one
 from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
 from hera_specon.space import Point
 from mlflow_hooks import contract
+from mlflow_hooks.printed import carried
+from mlflow_hooks.printed.command import read_by
 
 DEFAULT_CPU = "1"
 """CPU request of a trial whose author names none: most trainings keep a core busy. There is no limit above it."""
@@ -74,6 +86,7 @@ class TrialSettings:
     ``weight`` and ``priority`` count among sweeps that share a cluster; None where its author names none.
     ``means`` are what it may take of nodes that come and go.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
+    ``metrics`` tells how they stand in what the program prints, None where it logs them.
     ``queue`` is the Kueue queue in which each waits, None where none does.
     """
 
@@ -97,6 +110,7 @@ class TrialSettings:
     search: str | None = None
     own_folder: Ordered[str] | None = None
     queue: str | None = None
+    metrics: PrintedMetrics | None = None
     keep: labels.Keep = labels.Keep.ALL
 
     @property
@@ -155,8 +169,9 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         problem = "a sweep needs command=, such as ['python', '-m', 'jobs.vae']"
         raise SweepError(problem)
     program.env = _environment(program.env, settings)
-    pod.volumes = [*(pod.volumes or []), leave_volume()]
-    program.volume_mounts = [*(program.volume_mounts or []), leave_mount()]
+    reader = settings.metrics.reader if settings.metrics else None
+    pod.volumes = [*(pod.volumes or []), leave_volume(), *([python_volume()] if reader else [])]
+    program.volume_mounts = [*(program.volume_mounts or []), leave_mount(), *([python_mount()] if reader else [])]
     check_distinct([volume.name for volume in pod.volumes], "volumes= sets what the sweep sets, or sets it twice")
     places = [mount.mount_path for mount in program.volume_mounts]
     check_distinct(places, "volumes= are mounted where the sweep mounts its own, or two in one place")
@@ -174,9 +189,13 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
     searched = settings.search is not None
-    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang)
+    pod.pod_spec_patch = pod_patch(
+        pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang, reader=reader
+    )
     if pod.container is not None:
         _pass_hyperparameters(pod.container, settings)
+    if settings.metrics is not None:
+        program.command = read_by(carried.interpreter() if reader else ["python3"], program.command or [])
     return pod
 
 
@@ -308,6 +327,8 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         # Whatever the script tells MLflow. It is told by reference, so that there is one place to change the address.
         contract.ENV_TRACKING: "$(MLFLOW_TRACKING_URI)",
     }
+    if settings.metrics is not None:
+        ours[contract.ENV_PRINTED] = settings.metrics.form.encode()
     if settings.state_store is not None:
         ours[contract.ENV_STATE_STORE] = settings.state_store
     if settings.workers.most > 1:

@@ -133,8 +133,8 @@ def _nobody(sweep: str, objective: str, silent: Sequence[TrialResult]) -> str:
     told = f"no trial of {sweep or 'the sweep'} logged its objective {objective!r}, although {len(silent)} ended well"
     if not names:
         return (
-            f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric, or on "
-            f"one machine print it, as in '{objective}: 0.31'. A "
+            f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric, or "
+            f"print it, as in '{objective}: 0.31', and read it by Sweep(metrics=printed()). A "
             "script that calls mlflow.set_tracking_uri() logs to another server: leave the call out, or set "
             "MLFLOW_TRACKING_URI to that server for specon"
         )

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from controllers.core.model import TrialId
 from controllers.core.results import TrialResult
-from controllers.local_run.printed import lines_of, printed_metrics
 from controllers.tracking.mlflow_source import MlflowSource
 from controllers.worlds.local.jobs import file_name
 from mlflow_hooks.journal import logged_keys
+from mlflow_hooks.printed.named import lines_of, printed_metrics
 
 
 class NamesLogged:

@@ -82,9 +82,10 @@ def problems(done: "LocalRun", results: "Sequence[RunResult]") -> str:
     from hera_specon.records.failures import failures, without_models  # noqa: PLC0415 - as above
     from hera_specon.records.run_folder import parts_of  # noqa: PLC0415
 
-    told = [failures(parts_of(done.folder), results)]
+    parts = parts_of(done.folder)
+    told = [failures(parts, results)]
     if not done.lacking:
-        told.append(without_models(results))
+        told.append(without_models(parts, results))
     else:
         told.append(f"{done.lacking}. {_how_whole(results)} To send the rest, run again: {this_command()}")
     return "\n".join(line for line in told if line)

@@ -129,7 +129,7 @@ def _resume_here(request: ResumeRequest, folder: Path) -> None:
     from hera_specon.cli.asking import RunDesk  # noqa: PLC0415
     from hera_specon.display.screens import LiveScreen, PlainScreen  # noqa: PLC0415
     from hera_specon.records.failures import without_models  # noqa: PLC0415
-    from hera_specon.records.run_folder import load_run  # noqa: PLC0415
+    from hera_specon.records.run_folder import load_run, parts_of  # noqa: PLC0415
     from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
 
     record = load_run(folder)
@@ -151,7 +151,7 @@ def _resume_here(request: ResumeRequest, folder: Path) -> None:
     if done.lacking:
         message = f"{done.lacking}. To send the rest, run again: {this_command()}"
         raise CommandFailure(message)
-    if message := without_models(done.results):
+    if message := without_models(parts_of(folder), done.results):
         raise CommandFailure(message)
 
 

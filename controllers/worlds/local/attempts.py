@@ -21,10 +21,10 @@ from controllers.worlds.local.processes import Exit, Launcher, LaunchError, Proc
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.trees import end_others
 from controllers.worlds.local.rates import RateMeter
+from controllers.worlds.local.read_programs import local_command
 from controllers.worlds.local.shares import Shares, SharesError
 from controllers.worlds.local.stand_ins import WORK, stood_in
 from controllers.worlds.local.standing import Standing, standing_of
-from controllers.worlds.local.word_scripts import chosen_words
 from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
@@ -334,11 +334,11 @@ class Attempts:
     def _command(self, job: LocalJob, step: PodStep) -> tuple[str, ...]:
         command, args = step.words(step.command), step.words(step.args)
         if step.source is None:
-            return chosen_words(command + args, {**os.environ, **step.environment})
+            return local_command(command + args, {**os.environ, **step.environment})
         script = self._around.folder / "scripts" / f"{file_name(step.template)}-{file_name(job.trial or job.id)}.py"
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(step.source, encoding="utf-8")
-        return (*(command or (sys.executable,)), str(script), *args)
+        return local_command((*(command or (sys.executable,)), str(script), *args), {**os.environ, **step.environment})
 
 
 def end_leftovers(processes: Iterable[ProcessMark], grace_s: float) -> None:
