@@ -1,10 +1,12 @@
 """Charts of shares, of learning, and of completion times."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from controllers.core.forecast import EndRange
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.records.comparison import completions
@@ -159,10 +161,29 @@ def forecast_chart(runs: Sequence[PolicyRun], end: float) -> str:
         for trace in traces:
             figure.add_trace(trace, row=row, col=1)
     figure.update_annotations(x=0, xanchor="left", font_size=13)
-    figure.update_yaxes(title_text="end in seconds", rangemode="tozero")
+    figure.update_yaxes(title_text="end in seconds")
+    for row, (run, told) in enumerate(shown, start=1):
+        figure.update_yaxes(range=[0, _forecast_top(run, told)], row=row, col=1)
     figure.update_xaxes(range=[0, end])
     figure.update_xaxes(title_text="seconds since the sweep began", row=len(shown), col=1)
     return html(dress(figure, 200 * len(shown) + 90))
+
+
+def _forecast_top(run: PolicyRun, told: Sequence[tuple[float, EndRange]]) -> float:
+    """Return the top of a forecast's axis, in seconds: above what was foreseen for nine tenths of the run.
+
+    The first forecasts know little, and one of them would leave the rest as a line at the bottom.
+    """
+    until = [*(at for at, _ in told[1:]), run.history.end]
+    lasting = [(forecast.high, max(0.0, end - at)) for (at, forecast), end in zip(told, until, strict=True)]
+    held = sorted((high, time) for high, time in lasting if math.isfinite(high))
+    left, top = 0.9 * sum(time for _, time in held), 0.0
+    for high, time in held:
+        if left <= 0:
+            break
+        left, top = left - time, high
+    ended = max((trial.completed_s for trial in run.result.trials), default=0.0) if run.result else 0.0
+    return 1.1 * max(top, run.history.end, ended)
 
 
 def completion_chart(results: Sequence[RunResult]) -> str:

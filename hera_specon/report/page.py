@@ -23,6 +23,7 @@ from hera_specon.report.best_so_far import best_chart
 from hera_specon.report.curves import completion_chart, forecast_chart, learning_chart, share_chart
 from hera_specon.report.early_order import early_order
 from hera_specon.report.gantt import gantt
+from hera_specon.report.idle_nodes import idle_line, known_nodes
 from hera_specon.report.models import importance_chart, importances, parallel_chart
 from hera_specon.report.style import trial_colours
 from hera_specon.risks import policies_in, risks, rungs
@@ -91,6 +92,7 @@ def page(record: RunRecord) -> str:
         deadlines=any(result.deadlines.asked for result in results),
         entries=trial_entries(record.runs),
         gantt=gantt(record.runs),
+        idle=[(run.policy, line) for run in record.runs if (line := idle_line(run, known_nodes(record.about)))],
         shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
         learning=learning_chart(record.runs, colours, objective),
         best=best_chart(record.runs, direction, objective),
