@@ -4,15 +4,16 @@ import shutil
 import sqlite3
 import subprocess
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
 
+from controllers.record.timeline import read_timeline
 from tests.integration.workbench import Workbench, results
 
 pytestmark = pytest.mark.slow
 
+EPOCHS = 200
 COMPILER = shutil.which("gcc")
 SWEEP = """
 from hera.workflows import Resources, Workflow
@@ -37,8 +38,8 @@ i=0
 saved=$SPECON_TRIAL_FOLDER/saved
 [ -f "$saved" ] && i=$(cat "$saved")
 trap 'echo $i > "$saved"; exit 75' TERM
-while [ $i -lt 40 ]; do
-  awk "BEGIN { printf \"epoch %d of 40: val_loss=%.2f, acc=%g\n\", $i, $lr * 100 - $i, $i / 40 }"
+while [ $i -lt 200 ]; do
+  awk "BEGIN { printf \"epoch %d of 200: val_loss=%.2f, acc=%g\n\", $i, $lr * 100 - $i, $i / 200 }"
   i=$((i+1))
   sleep 0.1
 done
@@ -82,22 +83,22 @@ def test_a_shell_script_is_seen_while_it_runs_paused_and_goes_on_with_one_histor
     (workbench.folder / "train.sh").write_text(SHELL)
     form = r"""printed(r"epoch (?P<epoch>\d+) of .*val_loss=(?P<val_loss>[-0-9.]+), acc=(?P<acc>\S+)")"""
     write(workbench, ["sh", "train.sh"], form)
-    running = workbench.start("run", "sweep.py", "--plain", "--json", "out.json")
+    running = workbench.start("run", "sweep.py", "--policy", "default", "--plain", "--json", "out.json")
     workbench.wait_for(lambda: workbench.steps_journalled() > 20)
     paused = workbench.run("pause", workbench.newest_run.name, "other.t000")
     assert paused.code == 0, paused.output
-    workbench.wait_for(lambda: any(workbench.folder.glob(".specon/runs/*/*/state/*t000/printed.json")))
-    time.sleep(1.0)
-    resumed = workbench.run("resume", workbench.newest_run.name, "other.t000")
+    timeline = next(workbench.newest_run.glob("*/timeline.jsonl"))
+    workbench.wait_for(lambda: any(event.phase == "suspended" for event in read_timeline(timeline)))
+    resumed = workbench.run("resume", workbench.newest_run.name, "--all")
     assert resumed.code == 0, resumed.output
     output, _ = running.communicate(timeout=200)
     assert running.returncode == 0, output
     first, second = histories(workbench, "val_loss")
-    assert first == [(step, 100.0 - step) for step in range(40)]
-    assert second == [(step, 200.0 - step) for step in range(40)]
-    assert [len(history) for history in histories(workbench, "acc")] == [40, 40]
+    assert first == [(step, 100.0 - step) for step in range(EPOCHS)]
+    assert second == [(step, 200.0 - step) for step in range(EPOCHS)]
+    assert [len(history) for history in histories(workbench, "acc")] == [EPOCHS, EPOCHS]
     (run,) = results(workbench.folder / "out.json")
-    assert {trial["params"]["lr"]: trial["final_metric"] for trial in run["trials"]} == {1: 61.0, 2: 161.0}
+    assert {trial["params"]["lr"]: trial["final_metric"] for trial in run["trials"]} == {1: -99.0, 2: 1.0}
     (trial,) = (trial for trial in run["trials"] if trial["id"] == "other.t000")
     assert (trial["suspensions"], trial["begun_again"]) == (1, 0), output
 
