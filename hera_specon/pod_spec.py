@@ -57,10 +57,8 @@ def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang
     patch = {} if given is None else _parse_patch(given)
     ours: dict[str, Any] = {"terminationGracePeriodSeconds": grace, _GATES: []}
     check_distinct([*patch, *ours], "pod_spec_patch= sets what the sweep sets itself (the grace period by grace=)")
-    helpers = {
-        "containers": [*_with_helper(patch.get("containers"), "wait"), _MAIN],
-        "initContainers": _with_helper(patch.get("initContainers"), "init"),
-    }
+    helpers = _with_helpers(patch)
+    helpers["containers"].append(_MAIN)
     text = json.dumps({**patch, **helpers, **ours})
     # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
     main = worker_container(sweep) if gang else main_container(sweep)
@@ -82,6 +80,19 @@ def pod_security() -> PodSecurityContext:
 def container_security() -> SecurityContext:
     """Return a container's security context that the restricted Pod Security Standard takes."""
     return SecurityContext(allow_privilege_escalation=False, capabilities=Capabilities(drop=["ALL"]))
+
+
+def helpers_patch() -> str:
+    """Return the podSpecPatch of a pod that is no trial's: what Argo's own containers request."""
+    return json.dumps(_with_helpers({}))
+
+
+def _with_helpers(patch: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the author's patches of containers, with what Argo's own two request."""
+    return {
+        "containers": [*_with_helper(patch.get("containers"), "wait")],
+        "initContainers": [*_with_helper(patch.get("initContainers"), "init")],
+    }
 
 
 def _with_helper(given: object, name: str) -> list[Any]:

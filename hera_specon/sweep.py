@@ -13,6 +13,9 @@ from controllers.core import labels
 from controllers.core.annotations import why_unnameable
 from controllers.core.labels import PARAMETER_CONTINUE
 from controllers.policies.kit.settings import DEFAULT_POLICY
+from hera_specon.answer.asked import AskedAnswer
+from hera_specon.answer.outputs import Best, registered_model
+from hera_specon.answer.template import AnswerSettings, add_answer, answer_template
 from hera_specon.devices import check_custom_resources
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
@@ -85,10 +88,15 @@ class _SweepTemplates(SweepTemplateBase):
     flags: Mapping[str, FlagForm] | None = None
     own_folder: bool | Sequence[str] = False
     queue: str | None = None
+    answer: bool = False
+    answer_image: str | None = None
+    register: str | None = None
 
     def __post_init__(self) -> None:
         self._workflow: Workflow | None = None
         self._called = False
+        self._asked = AskedAnswer()
+        self._answering: PartTemplate | None = None
         self._drawn_from = ""
         self._drawn: tuple[Point, ...] = ()
         super().__post_init__()
@@ -103,6 +111,32 @@ class _SweepTemplates(SweepTemplateBase):
     def sweep_id(self) -> str:
         """Identity of the sweep, which Argo fills in: an argument for a step that reads its results."""
         return sweep_id(check_sweep_name(self.name))
+
+    @property
+    def best(self) -> Best:
+        """The best trial, for arguments of the steps after the sweep: ``search.best.params["lr"]``, ``.value``, ...
+
+        A last step of the sweep reads it out of MLflow then. It is there once a Steps or a DAG runs the sweep.
+
+        Raises:
+            SweepError: Nothing runs the sweep yet.
+        """
+        best = self._asked.best(str(self.name), tuple(self.space), registers=self.register is not None)
+        self._tell_answer()
+        return best
+
+    def top(self, count: int) -> str:
+        """Return the ``count`` best trials as a list for ``with_param=``, the best first; fewer if fewer have a value.
+
+        An item has ``trial``, ``value``, ``run_id``, ``checkpoint``, ``params`` and, for each hyperparameter,
+        ``param-<name>``.
+
+        Raises:
+            SweepError: Nothing runs the sweep yet, or ``count`` is no whole number from 1 to 100.
+        """
+        top = self._asked.top(str(self.name), count)
+        self._tell_answer()
+        return top
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Hera's unions make >> fail under type checkers
         """Return the sweep as a step or task of the Steps or DAG around the call.
@@ -124,7 +158,8 @@ class _SweepTemplates(SweepTemplateBase):
             problem = f"sweep {self.name!r} runs once in a workflow; make another sweep with another name"
             raise SweepError(problem)
         self._called = True
-        return super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
+        self._asked.node = super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
+        return self._asked.node
 
     def _build_template(self) -> Template:
         if (
@@ -133,7 +168,40 @@ class _SweepTemplates(SweepTemplateBase):
             and (self._workflow.kind == "Workflow" or self._workflow.entrypoint is not None)
         ):
             check_templates([template.name or "" for template in self._workflow.templates], self._workflow.entrypoint)
-        return sweep_template(self._fan_out())
+        template = sweep_template(self._fan_out())
+        return add_answer(template, self._answer_settings()) if self._tells else template
+
+    @property
+    def _tells(self) -> bool:
+        """Whether the sweep has a last step that tells its answer."""
+        return self._asked.used or self.answer or self.register is not None
+
+    def _tell_answer(self) -> None:
+        """Add the template of the last step to the workflow, unless it is there."""
+        name, workflow = f"{self.name}{labels.SUFFIX_BEST}", self._workflow
+        if workflow is not None and not any(template is self._answering for template in workflow.templates):
+            self._answering = PartTemplate(
+                name=name, build=lambda: answer_template(self._build_trial(), self._answer_settings())
+            )
+            if not any(template is self._answering for template in workflow.templates):
+                workflow.templates.append(self._answering)
+
+    def _answer_settings(self) -> AnswerSettings:
+        name, fan_out = check_sweep_name(self.name), self._fan_out()
+        return AnswerSettings(
+            sweep=name,
+            sweep_id=sweep_id(name),
+            names=tuple(self.space),
+            points=fan_out.points,
+            numbers=tuple(map(fan_out.number, range(len(fan_out.points)))),
+            objective=self.objective,
+            tops=tuple(sorted(self._asked.tops)),
+            register=registered_model(self.register),
+            image=self.answer_image,
+            tolerant=self._asked.tolerant,
+            root=self.state_root,
+            store=self.state,
+        )
 
     def _build_trial(self) -> Template:
         """Return the template of a trial, or of one worker where trials have several."""
@@ -185,7 +253,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         if workflow is self._workflow:
             return
-        self._workflow, self._called = workflow, False
+        self._workflow, self._called, self._asked = workflow, False, AskedAnswer()
         if not any(template is self for template in workflow.templates):
             workflow.templates.append(self)
         let_continue(workflow)
@@ -202,6 +270,8 @@ class _SweepTemplates(SweepTemplateBase):
             }
         for suffix, build in parts.items():
             PartTemplate(name=f"{self.name}{suffix}", build=build)
+        if self._tells:
+            self._tell_answer()
 
     def _check(self) -> None:
         if self.retry_strategy is not None:
@@ -219,6 +289,7 @@ class _SweepTemplates(SweepTemplateBase):
         sweep_means(self.by, self.budget)
         own_paths(self.own_folder)
         self._queue()
+        registered_model(self.register)
         if self.policy is not None:
             check_served(self.policy, self._goal_settings())
         self._policy()
@@ -339,6 +410,11 @@ class Sweep(_SweepTemplates, Container):
             files and folders. A list of paths, such as ``["checkpoints"]``, has these copied too, however large.
         queue: Name of the Kueue queue in which each trial waits, a LocalQueue of the sweep's namespace. Its pods are
             written as groups of one, which Kueue leaves alone when their shares change.
+        answer: Tell what the sweep came to as outputs of its template, by a last step that reads MLflow. Without it,
+            that step is there where ``best``, ``top()`` or ``register=`` is used.
+        answer_image: Image of that step, any with Python; by default that of the trials.
+        register: Name of a model in MLflow's registry, which gets the best trial's as a new version with the alias
+            ``best``, or with another one: ``"digits@champion"``.
         parallelism: Greatest number of trials at a time.
         resources: The CPU that it requests is the share a policy starts from; by default the limit, else one core
             without a limit. On one machine (``specon run``), a request that you name is a reservation. Where you name

@@ -147,6 +147,10 @@ SUFFIX_ARRIVAL: Final = "-arrival"
 """Ends the name of the template that waits, then runs one trial."""
 SUFFIX_DELAY: Final = "-delay"
 """Ends the name of the template that only waits."""
+SUFFIX_BEST: Final = "-best"
+"""Ends the name of the template that tells what the sweep came to."""
+ANNOTATION_ANSWER: Final = "hera-specon.io/answer"
+"""On the template of a step that tells what a sweep came to: name of the sweep, whose runs in MLflow it reads."""
 
 ANNOTATION_MOVE_TO: Final = "hera-specon.io/move-to"
 """On a trial's pod: the node its next attempt shall run on. The durable mark of a move. On the first pod of a gang: the

@@ -379,8 +379,13 @@ class LocalWorld:
 
     def _over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
         # Later steps may read what a step printed; what a trial comes to is in MLflow.
-        result = None if job.trial else self._attempts.output(job)
-        return replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code, result=result)
+        over = replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code)
+        if job.trial:
+            return over
+        outputs = self._attempts.outputs(job) if phase is Phase.SUCCEEDED else {}
+        if outputs is None:
+            return replace(over, phase=Phase.FAILED, exit_code=_FAILED, result=self._attempts.output(job))
+        return replace(over, result=self._attempts.output(job), outputs=outputs)
 
     def _expand(self) -> None:
         """Work out which steps should exist, from how those before them ended: again only where more have ended."""
@@ -391,7 +396,10 @@ class LocalWorld:
         self._expanded_at = moment
         outcomes = {
             job.id: StepOutcome(
-                StepStatus.SUCCEEDED if job.phase in _ENDED_WELL else StepStatus.FAILED, job.result, job.exit_code
+                StepStatus.SUCCEEDED if job.phase in _ENDED_WELL else StepStatus.FAILED,
+                job.result,
+                job.exit_code,
+                job.outputs,
             )
             for job in self._jobs.values()
             if job.phase.ended
