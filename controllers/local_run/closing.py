@@ -1,7 +1,6 @@
 """Ends the MLflow runs of a sweep on this machine, once MLflow has all that its trials logged."""
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,6 +45,22 @@ class Closing:
     jobs: Sequence[LocalJob]
     result: RunResult
 
+    def settle(self, sweep: str) -> None:
+        """Leave each trial of a sweep that is over, while its workflow goes on, with one run that has ended.
+
+        Args:
+            sweep: its id.
+
+        Raises:
+            MlflowException: MLflow is away or refuses.
+            OSError: it is away.
+        """
+        if any(job.trial not in self._hooked for job in self.jobs):
+            self.where.look()
+        for run in self.runs:
+            if run.sweep_id == sweep:
+                self._settle(run)
+
     def conclude(self) -> None:
         """Read what scripts without our hooks logged, end all runs, and log what the sweep came to.
 
@@ -54,19 +69,22 @@ class Closing:
             MlflowException: it is away or refuses.
             OSError: it is away.
         """
-        hooked = {job.trial for job in self.jobs if is_hooked(self.folder / "state" / job.trial)}
-        if any(job.trial not in hooked for job in self.jobs):
+        if any(job.trial not in self._hooked for job in self.jobs):
             self.where.look()
         self.result = replace(self.result, trials=self._with_what_mlflow_alone_knows())
-        succeeded = {job.trial: job.exit_code == 0 for job in self.jobs if job.phase.ended}
         records = [path for name in ("timeline.jsonl", FORECASTS_FILE) if (path := self.folder / name).exists()]
         for run in self.runs:
-            self._settle(run, succeeded, hooked)
-            end_runs_left_open(self.client, run, succeeded)
+            self._settle(run)
             close_sweep(self.client, run, self.result, records)
 
-    def _settle(self, run: SweepRun, succeeded: Mapping[str, bool], hooked: AbstractSet[str]) -> None:
-        """Leave each trial of a sweep whose script made its runs itself, or none, with one that has its parameters."""
+    @property
+    def _hooked(self) -> frozenset[str]:
+        return frozenset(job.trial for job in self.jobs if is_hooked(self.folder / "state" / job.trial))
+
+    def _settle(self, run: SweepRun) -> None:
+        """Leave each trial with one run that has its parameters, no matter who made it, and end the runs."""
+        succeeded = {job.trial: job.exit_code == 0 for job in self.jobs if job.phase.ended}
+        hooked = self._hooked
         experiments = self.where.experiments()
         of_scripts = {
             job.trial: job.params
@@ -74,6 +92,7 @@ class Closing:
             if job.trial not in hooked and job.step.env.get(contract.ENV_SWEEP_ID) == run.sweep_id
         }
         settle_trials(self.client, run, experiments, of_scripts, succeeded, self._objectives())
+        end_runs_left_open(self.client, run, succeeded)
 
     def _objectives(self) -> dict[TrialId, str]:
         return {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in self.jobs}

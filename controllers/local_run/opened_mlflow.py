@@ -130,9 +130,10 @@ class OpenedMlflow:
         running = [job for job in jobs if job.trial and job.placed]
         self._seldom.often = not all(is_hooked(self._root / job.trial) for job in running)
 
-    def settle(self, within_s: float) -> None:
-        """Wait until the runs show all that was decided; no trial trains any more."""
-        self._writer.hurry()
+    def settle(self, within_s: float, *, hurried: bool) -> None:
+        """Wait until the runs show all that was decided; ``hurried`` where no trial trains any more."""
+        if hurried:
+            self._writer.hurry()
         self.source.poll(whole=True)  # runs may have been made since the last look
         self._tags.settle(within_s)
 

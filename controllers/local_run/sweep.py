@@ -18,6 +18,7 @@ from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.drivers import SweepPorts, make_drivers
 from controllers.driving.policy_change import PolicyChange
+from controllers.local_run.answers import Answers
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import JournalReader, OverJournals
@@ -127,6 +128,9 @@ class LocalSweep:
     ) -> LocalWorld:
         """Return the world as it was left, and look for MLflow beside; both end with ``stack``."""
         world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
+        self._answers = Answers(self._mlflow, self._plan.folder, self._printed.look, self._keep_what_was_printed)
+        stack.callback(self._answers.close)
+        world.waits_for_others = lambda step: self._answers.wait(step, world.jobs)
         begun = world.standings()
         if begun:
             self._services.screen.say(f"going on: {said(begun)}")
@@ -280,7 +284,7 @@ class LocalSweep:
                 self._mlflow.note(world.jobs())
                 self._warn(watch.look(now, world, self._mlflow.logged()).values())
                 self._services.keep_alive()
-                self._say(self._mlflow.news())
+                self._say((*self._mlflow.news(), *self._answers.news()))
                 self._tell_of_beginnings(world)
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             self._services.launcher.wait(_STEP_S)

@@ -5,7 +5,7 @@ It runs the workflow that Hera built step by step, and is the cluster that the e
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -29,17 +29,22 @@ from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.room import Machine, Room
 from controllers.worlds.local.standing import Standing
 from controllers.worlds.local.views import result_of, trial_of
-from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
+from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
 _FAILED = 1
+_LOOK_S = 0.2
 _LEFT = frozenset({*LEFT, 128 + 9})
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 _ENDED_WELL = frozenset({Phase.SUCCEEDED, Phase.STOPPED})
 
 
 class LocalWorld:
-    """The steps of one workflow run on this machine. ``advance`` moves it on; nothing else waits or blocks."""
+    """The steps of one workflow run on this machine. ``advance`` moves it on; nothing else waits or blocks.
+
+    Attributes:
+        waits_for_others: tells whether a step that is due must wait for something outside; it is asked again and again.
+    """
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
 
@@ -52,6 +57,7 @@ class LocalWorld:
         ledger: JobLedger,
         gauge: Gauge | None = None,
     ) -> None:
+        self.waits_for_others: Callable[[PodStep], bool] = lambda _: False
         self._program = program
         self._uid = uid
         self._machine = machine
@@ -431,6 +437,9 @@ class LocalWorld:
         lacking: set[tuple[object, ...]] = set()
         for job in self._jobs.pending:
             if self._waits(job):
+                continue
+            if self.waits_for_others(job.step):
+                self._try_again_at = min(self._try_again_at, now + _LOOK_S)
                 continue
             if now < job.not_before:
                 self._try_again_at = min(self._try_again_at, job.not_before)

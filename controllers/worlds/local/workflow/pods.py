@@ -89,8 +89,8 @@ def _output_files(
     for name, source, where in read_outputs(findings, node, path):
         file, default = findings.text(source.get("path"), f"{where}.path"), source.get("default")
         if not any(PurePosixPath(file).is_relative_to(folder) for folder in mounted):
-            why = f"{file!r} is in no volume of the template, and all steps share this machine's folders: mount an emptyDir"
-            findings.unsupported(f"{where}.path", why)
+            why = f"{file!r} is in no volume of the template, and all steps share this machine's folders"
+            findings.unsupported(f"{where}.path", f"{why}: mount an emptyDir")
         files[name] = OutputFile(file, None if default is None else as_text(default))
     return files
 
@@ -98,7 +98,7 @@ def _output_files(
 def read_outputs(
     findings: Findings, node: Mapping[str, Any], path: str
 ) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Yield each output parameter of the template ``node``: its name, where its value is from, and where that stands."""
+    """Yield each output parameter of a template: its name, where its value is from, and where that stands."""
     path = f"{path}.outputs"
     outputs = findings.mapping(node.get("outputs"), path)
     check_fields(findings, "outputs", outputs, path)

@@ -67,7 +67,8 @@ class Program:
     def trials(self) -> tuple[PlannedTrial, ...]:
         """Return the trials that are known before running, with the delay before each.
 
-        Assumes that every step succeeds at once, without output. A trial that depends on some output is not known.
+        Assumes that every step succeeds at once, prints nothing, and has empty output parameters. A trial that depends
+        on what these are is not known.
         """
         planned: list[PlannedTrial] = []
         outcomes: dict[str, StepOutcome] = {}
@@ -82,6 +83,7 @@ class Program:
             lengths = {pod.id: 0.0 for pod in root.pods} | {delay.id: delay.seconds for delay in root.delays}
             ends |= {name: expander.starts[name] + seconds for name, seconds in lengths.items()}
             outcomes |= dict.fromkeys(lengths, _DONE)
+            outcomes |= {pod.id: replace(_DONE, outputs=dict.fromkeys(pod.outputs, "")) for pod in root.pods}
 
 
 def read_workflow(
