@@ -147,7 +147,7 @@ def test_a_hyperparameter_that_there_is_not_is_refused_at_once_with_those_there_
             search()
             with pytest.raises(SweepError, match=r"best.params\['lrr'\]: .* it has lr, optim.model"):
                 search.best.params["lrr"]
-            with pytest.raises(SweepError, match="best.model_uri needs register="):
+            with pytest.raises(SweepError, match=r"best\.model_uri needs register="):
                 _ = search.best.model_uri
             with pytest.raises(SweepError, match="from 1 to 100, not 0"):
                 search.top(0)

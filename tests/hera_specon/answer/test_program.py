@@ -134,7 +134,7 @@ def test_runs_of_other_sweeps_are_left_alone(sweep: EndedSweep) -> None:
     assert sweep.tell().outputs["trial"] == "t000"
 
 
-def test_a_table_too_large_for_a_workflow_keeps_the_best(sweep: EndedSweep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_too_large_for_a_workflow_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "MOST_BYTES", 120)
     rows = [{"trial": f"t{number:03}", "value": number} for number in range(10)]
     kept = program.within_bounds(rows)

@@ -41,7 +41,7 @@ class EndedSweep:
             **self.env,
         }
 
-    def trial(  # noqa: PLR0913 - what a run may have, each named
+    def trial(
         self,
         number: int,
         *values: float,
