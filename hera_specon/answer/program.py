@@ -432,6 +432,8 @@ def main() -> None:
     """Write the outputs, or say why there are none."""
     if not env("MLFLOW_TRACKING_URI").startswith(("http://", "https://")):
         raise AnswerError("a sweep's outputs are read over HTTP; MLFLOW_TRACKING_URI names no server: " + where())
+    if not re.match(r"[\w.-]+$", env("SPECON_SWEEP_ID")):
+        raise AnswerError("a sweep has no such id: " + repr(env("SPECON_SWEEP_ID")[:MOST_TEXT]))
     runs = ended_runs(env("SPECON_SWEEP_ID"))
     trials = trials_of(runs)
     if not any(has_model(trial) for trial in trials):

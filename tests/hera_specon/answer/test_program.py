@@ -94,6 +94,11 @@ def test_a_value_that_no_hyperparameter_can_have_is_refused(sweep: EndedSweep, v
     assert "MLflow has a value of lr that none can have" in told.error
 
 
+def test_a_sweeps_id_that_holds_a_query_never_gets_to_mlflow(sweep: EndedSweep) -> None:
+    told = sweep.tell(SPECON_SWEEP_ID="' OR tags.x != '.search")
+    assert (told.code, "a sweep has no such id" in told.error) == (1, True)
+
+
 def test_what_a_search_chose_comes_from_the_run_with_its_types(sweep: EndedSweep) -> None:
     sweep.trial(0, 0.1, params={"lr": 0.5, "amp": True, "model": "vae", "other": 3})
     told = sweep.tell(SPECON_NAMES='["lr", "amp", "model"]')
