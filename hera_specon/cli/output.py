@@ -77,12 +77,13 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
 def problems(done: "LocalRun", results: "Sequence[RunResult]") -> str:
     """Return what went wrong in a run that has ended, empty for nothing.
 
-    Trials failed, none logged its objective, or MLflow lacks something.
+    Trials or other steps failed, none logged its objective, or MLflow lacks something.
     """
-    from hera_specon.records.failures import failures, without_models  # noqa: PLC0415 - as above
+    from hera_specon.records.failures import failed_steps, failures, without_models  # noqa: PLC0415 - as above
     from hera_specon.records.run_folder import parts_of  # noqa: PLC0415
 
-    told = [failures(parts_of(done.folder), results)]
+    parts = parts_of(done.folder)
+    told = [failures(parts, results), failed_steps(parts)]
     if not done.lacking:
         told.append(without_models(results))
     else:

@@ -156,7 +156,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     \b
       specon run sweep.py --extend
 
-    Exit codes: 0 all trials succeeded, 1 some failed, none logged the objective, or MLflow does not
+    Exit codes: 0 all trials and steps succeeded, 1 some failed, none logged the objective, or MLflow does not
     have everything yet (the same command sends the rest), 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it

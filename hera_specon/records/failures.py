@@ -5,8 +5,10 @@ from glob import escape
 from pathlib import Path
 from typing import Final
 
+from controllers.core.model import Phase
 from controllers.core.objectives import missing_objectives
 from controllers.core.results import RunResult
+from controllers.worlds.local.jobs import file_name, load_ledger
 from controllers.worlds.local.last_words import last_line
 from hera_specon import formatting
 from mlflow_hooks.contract import EXIT_MIGRATE
@@ -40,6 +42,26 @@ def failures(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
         return ""
     more = [f"  and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
     return "\n".join(["Some trials failed:", *told[:MOST_TOLD], *more])
+
+
+def failed_steps(parts: Sequence[Path]) -> str:
+    """Return what became of the other steps of a pipeline that failed, at most ten of them; empty where none did.
+
+    Args:
+        parts: the folders of the policies that the run has begun.
+    """
+    told: list[str] = []
+    for part in parts:
+        for job in load_ledger(part / "ledger.json").jobs.values():
+            if not job.trial and job.phase is Phase.FAILED:
+                log = part / "logs" / f"{file_name(job.id)}.log"
+                said = _shorten(last_line(log))
+                name = formatting.printable(job.id)
+                told.append(f"  {name} failed with exit code {job.exit_code}: {said}\n    its log: {log}")
+    if not told:
+        return ""
+    more = [f"  and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
+    return "\n".join(["Some steps of the workflow failed:", *told[:MOST_TOLD], *more])
 
 
 def without_models(results: Sequence[RunResult]) -> str:
