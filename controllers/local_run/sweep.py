@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
-from controllers.core.model import TrialId
+from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
@@ -290,6 +290,8 @@ class LocalSweep:
             self._services.launcher.wait(_STEP_S)
         self._warn(shared.look(clock.now(), world.jobs(), clock.to_epoch, last=True))
         self._say(short_of_memory.look(world.jobs(), world.memory))
+        if world.failed and not any(job.phase is Phase.FAILED for job in world.jobs()):
+            self._warn([f"the workflow failed: {world.message}"])
         # Once more, for the last phases and reports to get into the record and onto the runs.
         driver.tick(clock.now())
 

@@ -196,6 +196,7 @@ def ended_runs(sweep: str) -> dict[str, dict[str, Any]]:
     """Return the run of each trial, once all have ended or those that have not are not waited for any longer."""
     began = time.monotonic()
     while True:
+        asked = time.monotonic()
         several = by_trial(find_runs(sweep), sweep)
         runs = {number: that_counts(of, env("SPECON_OBJECTIVE")) for number, of in several.items()}
         going_on = any(run["info"].get("status") == "RUNNING" for run in runs.values())
@@ -203,7 +204,7 @@ def ended_runs(sweep: str) -> dict[str, dict[str, Any]]:
         wait_s = UNENDED_S if going_on else UNSEEN_S if lacking else 0.0
         if time.monotonic() >= began + wait_s:
             return dict(sorted(runs.items()))
-        time.sleep(2)
+        time.sleep(max(2.0, time.monotonic() - asked))
 
 
 # What became of the trials.

@@ -114,6 +114,11 @@ class LocalWorld:
         """Whether the workflow came to a bad end."""
         return self._expansion.failed
 
+    @property
+    def message(self) -> str:
+        """Why it came to a bad end, where it did."""
+        return self._expansion.message
+
     def advance(self, now: float) -> bool:
         """Do what is due: reap, end overdue attempts, submit, place and start.
 
