@@ -71,7 +71,7 @@ def test_a_run_that_nobody_ended_is_a_success_only_where_argo_says_that_all_are(
 
 def test_where_no_trial_has_a_value_the_step_fails_and_says_why(sweep: EndedSweep) -> None:
     sweep.trial(0, 0.1, metric="accuracy")
-    sweep.trial(1, 0.1, status="FAILED")
+    sweep.trial(1, status="FAILED")
     told = sweep.tell()
     assert told.code == 1
     assert told.outputs == {}

@@ -214,7 +214,8 @@ def _check_tasks(
         findings.malformed(f"{path}.dag.tasks", f"wait for each other: {' -> '.join(cycle)}")
         return
     for task in tasks:
-        earlier = (_readable("tasks", by_name[name], templates) for name in _ancestors(task.name, needs))
+        before = [by_name[name] for name in _ancestors(task.name, needs) if name in by_name]
+        earlier = (_readable("tasks", call, templates) for call in before)
         _check_call(findings, task, known.union(*earlier))
 
 
