@@ -425,7 +425,7 @@ def register(wanted: str, trial: dict[str, Any]) -> dict[str, str]:
 
 
 def say(text: str) -> None:
-    """Write a line for whoever reads the log."""
+    """Write a line into the log."""
     sys.stdout.write(text + "\n")
 
 

@@ -11,6 +11,7 @@ from tests.integration.workbench import ROOT, Workbench
 pytestmark = pytest.mark.slow
 
 TRAIN = """
+import sys
 
 rate = float(sys.argv[1].partition("=")[2])
 if rate == 1:
@@ -65,7 +66,7 @@ def rows(bench: Workbench, question: str) -> list[tuple[str, ...]]:
 def test_the_example_trains_the_best_of_its_sweep_again_and_registers_it(workbench: Workbench) -> None:
     done = workbench.run("run", str(ROOT / "workflows" / "pipeline.py"), "--plain", "--json", "out.json")
     assert done.code == 0, done.output
-    (told,) = json.loads((workbench.folder / "out.json").read_text())["results"]
+    (told,) = json.loads((workbench.folder / "out.json").read_text())["runs"]
     best = next(trial for trial in told["trials"] if trial["id"] == told["best"]["search"])
     ((run, validation_loss),) = rows(
         workbench,

@@ -63,10 +63,10 @@ def retrain(data: str, params: str, out: Path) -> None:
     for _ in range(STEPS):
         model.partial_fit(pixels, targets, classes=range(DIGITS))
     mlflow.set_experiment("pipeline-models")
-    with mlflow.start_run():
+    with mlflow.start_run() as run:
         mlflow.log_params(chosen)
-        logged = mlflow.sklearn.log_model(model, name="model")
-    out.write_text(str(logged.model_uri))
+        mlflow.sklearn.log_model(model, name="model")
+    out.write_text(f"runs:/{run.info.run_id}/model")
 
 
 def register(model: str, name: str, value: float) -> None:

@@ -42,7 +42,7 @@ def arguments(step: Manifest) -> dict[str, str]:
     return {parameter["name"]: parameter["value"] for parameter in step["arguments"]["parameters"]}
 
 
-def test_a_sweep_of_which_nothing_is_asked_has_no_last_step() -> None:
+def test_a_sweep_whose_outputs_nothing_uses_has_no_last_step() -> None:
     with Workflow(generate_name="w-", entrypoint="main") as w:
         search = sweep()
         with Steps(name="main"):
