@@ -48,7 +48,7 @@ _AMOUNTS: Final = {"cpu": "50m", "memory": "64Mi"}, {"cpu": "500m", "memory": "2
 
 @dataclass(frozen=True, slots=True)
 class AnswerSettings:
-    """What a sweep tells, and of which trials.
+    """What a sweep tells, and the trials that it is told of.
 
     ``points`` are their hyperparameters, empty ones where a search gives them. ``tops`` are how many of the best are
     asked for as lists, ``register`` is the model's name and alias. ``image`` is that of the step, None for that of the

@@ -89,8 +89,8 @@ def _output_files(
     for name, source, where in read_outputs(findings, node, path):
         file, default = findings.text(source.get("path"), f"{where}.path"), source.get("default")
         if not any(PurePosixPath(file).is_relative_to(folder) for folder in mounted):
-            why = f"{file!r} is in no volume of the template, and all steps share this machine's folders"
-            findings.unsupported(f"{where}.path", f"{why}: mount an emptyDir")
+            why = f"all steps share this machine's folders, and {file!r} is in none of the step's own"
+            findings.unsupported(f"{where}.path", f"{why}: mount an emptyDir at a path that this machine does not have")
         files[name] = OutputFile(file, None if default is None else as_text(default))
     return files
 

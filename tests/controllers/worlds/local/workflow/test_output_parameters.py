@@ -88,7 +88,7 @@ def test_an_output_that_a_skipped_step_would_have_fails_only_what_uses_it() -> N
 
 
 def test_a_file_that_other_steps_could_write_to_is_no_output() -> None:
-    with pytest.raises(UnsupportedWorkflowError, match=r"is in no volume of the template.*mount an emptyDir"):
+    with pytest.raises(UnsupportedWorkflowError, match="'/tmp/x' is in none of the step's own: mount an emptyDir"):
         program(steps([call("make")]), maker(path="/tmp/x"))  # noqa: S108 - of a pod
 
 
