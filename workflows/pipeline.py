@@ -60,9 +60,11 @@ def pipeline(workflow: Workflow) -> Workflow:
             args=["--name=digits", "--model={{inputs.parameters.model}}", "--value={{inputs.parameters.value}}"],
         )
         with Steps(name="pipeline"):
-            data = prepare().get_parameter("data").value
+            prepare()
+            data = "{{steps.prepare.outputs.parameters.data}}"
             search(arguments={"data": data})
-            model = retrain(arguments={"data": data, "params": search.best.params}).get_parameter("model").value
+            retrain(arguments={"data": data, "params": search.best.params})
+            model = "{{steps.retrain.outputs.parameters.model}}"
             register(arguments={"model": model, "value": search.best.value})
     return workflow
 
