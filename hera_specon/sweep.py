@@ -14,7 +14,7 @@ from controllers.core.annotations import why_unnameable
 from controllers.core.labels import PARAMETER_CONTINUE
 from controllers.policies.kit.settings import DEFAULT_POLICY
 from hera_specon.answer.asked import AskedAnswer
-from hera_specon.answer.outputs import Best, registered_model
+from hera_specon.answer.outputs import BestTrial, registered_model
 from hera_specon.answer.template import AnswerSettings, add_answer, answer_template
 from hera_specon.devices import check_custom_resources
 from hera_specon.errors import SweepError
@@ -113,7 +113,7 @@ class _SweepTemplates(SweepTemplateBase):
         return sweep_id(check_sweep_name(self.name))
 
     @property
-    def best(self) -> Best:
+    def best(self) -> BestTrial:
         """The best trial, for arguments of the steps after the sweep: ``search.best.params["lr"]``, ``.value``, ...
 
         A last step of the sweep reads it out of MLflow then. It is there once a Steps or a DAG runs the sweep.

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from hera.workflows.models import ContinueOn
 
-from hera_specon.answer.outputs import TOP, Best, check_top
+from hera_specon.answer.outputs import TOP, BestTrial, check_top
 from hera_specon.errors import SweepError
 
 
@@ -41,13 +41,13 @@ class AskedAnswer:
         carry_on = None if self.node is None else self.node.continue_on
         return carry_on is not None and bool(carry_on.failed)
 
-    def best(self, sweep: str, names: Sequence[str], *, registers: bool) -> Best:
+    def best(self, sweep: str, names: Sequence[str], *, registers: bool) -> BestTrial:
         """Return the outputs of ``sweep``, which has hyperparameters of these ``names``.
 
         Raises:
             SweepError: Nothing runs the sweep yet.
         """
-        return Best(self._tag(sweep, "best"), tuple(names), registers)
+        return BestTrial(self._tag(sweep, "best"), tuple(names), registers)
 
     def top(self, sweep: str, count: object) -> str:
         """Return the ``count`` best trials of ``sweep`` as a list to fan out over.

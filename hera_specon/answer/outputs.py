@@ -60,7 +60,7 @@ class BestParams(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestTrial:
     """What a sweep came to, for the arguments of later steps. Each is a text that Argo fills in as the sweep has ended.
 
     ``tag`` gives what Argo replaces by an output, ``names`` are those of the hyperparameters. ``registers`` tells

@@ -36,8 +36,8 @@ AGAIN = frozenset([408, 429, 500, 502, 503, 504])
 PAGE, MOST_RUNS, MOST_SAID = 1000, 100_000, 20
 
 
-class AnswerError(Exception):
-    """There is no answer; the message says why, and what to do."""
+class AnswerError(SystemExit):
+    """There is no answer; the message, which ends the program, says why, and what to do."""
 
 
 def env(name: str, otherwise: str = "") -> str:
@@ -450,7 +450,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except AnswerError as error:
-        sys.exit(str(error))
+    main()

@@ -43,6 +43,7 @@ def assert_trained(bench: Bench, workflow: Workflow) -> str:
     assert bench.phase(workflow) == "Succeeded", bench.story()
     client, told = MlflowClient(bench.tracking.uri), outputs(bench, workflow)
     experiment = client.get_experiment_by_name("search")
+    assert experiment is not None
     runs = client.search_runs([experiment.experiment_id], f"tags.`specon.sweep_id` = '{workflow.uid}.search'")
     best = min((run for run in runs if "loss" in run.data.metrics), key=lambda run: run.data.metrics["loss"])
     assert len({run.data.tags["specon.trial_id"] for run in runs if "specon.trial_id" in run.data.tags}) == TRIALS
@@ -50,7 +51,7 @@ def assert_trained(bench: Bench, workflow: Workflow) -> str:
     assert json.loads(told["params"]) == {name: float(value) for name, value in best.data.params.items()}
     assert told["param-lr"] == best.data.params["lr"]
     version = client.get_model_version_by_alias("digits", "candidate")
-    retrained = client.get_run(version.run_id)
+    retrained = client.get_run(str(version.run_id))
     assert {name: float(value) for name, value in retrained.data.params.items()} == json.loads(told["params"])
     return str(version.version)
 
@@ -123,12 +124,12 @@ def test_two_runs_of_a_workflow_template_are_two_sweeps_and_a_controller_steers_
         for _ in range(2)
     ]
     assert len({assert_trained_alone(bench, workflow) for workflow in made}) == 2
+    client = MlflowClient(bench.tracking.uri)
+    experiment = client.get_experiment_by_name("search")
+    assert experiment is not None
     for workflow in made:
-        tags = MlflowClient(bench.tracking.uri).search_runs(
-            [MlflowClient(bench.tracking.uri).get_experiment_by_name("search").experiment_id],
-            f"tags.`specon.workflow` = '{workflow.uid}'",
-        )
-        assert tags, at(bench.workflow(workflow), "metadata", "annotations")
+        parents = client.search_runs([experiment.experiment_id], f"tags.`specon.workflow` = '{workflow.uid}'")
+        assert parents, at(bench.workflow(workflow), "metadata", "annotations")
 
 
 def test_a_failed_trial_fails_the_sweep_unless_it_is_called_to_go_on(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,9 @@ from hera_specon.answer import program
 from mlflow_hooks import contract
 from tests.hera_specon.answer.told import EndedSweep
 from tests.mlflow_hooks.hook_jobs import Server
+
+if TYPE_CHECKING:
+    from mlflow.entities import LoggedModelOutput
 
 
 @pytest.fixture
@@ -166,7 +170,7 @@ def test_the_logged_model_of_the_best_becomes_one_version_with_alias_and_lineage
     }
 
 
-def _output(model: str) -> object:
+def _output(model: str) -> "LoggedModelOutput":
     from mlflow.entities import LoggedModelOutput  # noqa: PLC0415 - only this test needs it
 
     return LoggedModelOutput(model, step=0)
@@ -180,7 +184,7 @@ def test_without_a_logged_model_the_newest_checkpoint_among_the_runs_artifacts_i
     assert told.code == 0, told.error
     assert told.outputs["checkpoint"] == f"runs:/{best}/specon-state/{sweep.id}.t000"
     version = sweep.client.get_model_version(sweep.name, told.outputs["model-version"])
-    assert version.source.endswith(f"specon-state/{sweep.id}.t000/step-00000100")
+    assert str(version.source).endswith(f"specon-state/{sweep.id}.t000/step-00000100")
 
 
 def test_where_there_is_no_model_to_register_it_is_told_what_to_log(sweep: EndedSweep) -> None:

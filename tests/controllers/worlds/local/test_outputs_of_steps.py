@@ -12,6 +12,7 @@ from controllers.worlds.local.jobs import JobLedger, load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
+from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.world import LocalWorld
 from tests.controllers.worlds.local.workflow.workflow_manifests import Manifest, call, program, steps
 
@@ -84,7 +85,12 @@ def test_a_step_that_does_not_write_its_output_has_failed_unless_it_has_a_defaul
 
 def test_a_step_may_wait_for_something_outside(opened: Open) -> None:
     world = opened(steps([call("a", "given")]), shell("given", ":", default="7"))
-    asked = []
-    world.waits_for_others = lambda step: asked.append(step.template) or len(asked) < 3  # type: ignore[func-returns-value]
+    asked: list[str] = []
+
+    def wait(step: PodStep) -> bool:
+        asked.append(step.template)
+        return len(asked) < 3
+
+    world.waits_for_others = wait
     to_the_end(world)
     assert asked == ["given"] * 3

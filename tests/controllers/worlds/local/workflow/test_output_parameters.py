@@ -17,8 +17,8 @@ from tests.controllers.worlds.local.workflow.workflow_manifests import (
     steps,
 )
 
-MOUNTED = {"volumeMounts": [{"name": "out", "mountPath": "/out"}]}
-VOLUMES = {"volumes": [{"name": "out", "emptyDir": {}}]}
+MOUNTED: Manifest = {"volumeMounts": [{"name": "out", "mountPath": "/out"}]}
+VOLUMES: Manifest = {"volumes": [{"name": "out", "emptyDir": {}}]}
 ECHO = pod("use", "{{inputs.parameters.x}}", inputs=("x",))
 
 
