@@ -24,6 +24,7 @@ from hera_specon.cli.options import (
 )
 from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
 from hera_specon.display.screens import LiveScreen, PlainScreen
+from hera_specon.live.beside import PageBeside
 from hera_specon.records.comparison import label_results, to_json
 from hera_specon.report.ahead_of_time import PageImports
 
@@ -54,6 +55,11 @@ class RunRequest:
     report_out: Path | None
     opens: bool
     plain: bool
+    page: bool | None
+
+    def wants_page(self, console: Console) -> bool:
+        """Whether a page is served: where a person reads along, unless asked otherwise."""
+        return console.is_terminal if self.page is None else self.page
 
 
 @click.command(cls=OneLineCommand, short_help="Run a sweep on this machine, under one policy or several.")
@@ -117,6 +123,11 @@ class RunRequest:
 @json_file_option
 @click.option("--report", "report_out", type=NewFile(), help="Write the report to this file too.")
 @click.option("--open", "opens", is_flag=True, help="Open the report in a browser at the end, where there is one.")
+@click.option(
+    "--page/--no-page",
+    default=None,
+    help="Serve the report while the sweep runs, on this machine only.  [default: where the output is a terminal]",
+)
 @click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")
 @click.pass_context
 def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
@@ -162,7 +173,16 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = RunRequest(sweep=read_sweep(ctx, options), **options)
     console = open_console(request.json_out, outlives=True)
-    done = _run(ctx.obj or real_backend(), request, console)
+    with PageBeside(lambda line: say_lines(line, console)) as page:
+        done = _run(ctx.obj or real_backend(), request, console, page if request.wants_page(console) else None)
+        page.end_soon()
+        message = _conclude(request, done, console)
+    if message:
+        raise CommandFailure(message)
+
+
+def _conclude(request: RunRequest, done: "LocalRun", console: Console) -> str:
+    """Tell how the run went, write its report, and return what went wrong, empty for nothing."""
     results = label_results(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
     from hera_specon.report.opening import open_page  # noqa: PLC0415 - nothing waits for these at the start
@@ -177,11 +197,10 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     done.conclude()
     if request.opens:
         open_page(report)
-    if message := problems(done, results):
-        raise CommandFailure(message)
+    return problems(done, results)
 
 
-def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
+def _run(backend: Backend, request: RunRequest, console: Console, page: PageBeside | None) -> "LocalRun":
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.advice import advice  # noqa: PLC0415
     from hera_specon.goals import run_warnings  # noqa: PLC0415
@@ -231,7 +250,9 @@ def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
     )
     live = console.is_terminal and not request.plain
     also = PageImports()
-    with LiveScreen(console, also) if live else PlainScreen(lambda line: say_lines(line, console), also) as screen:
+    locate = page.locate if page is not None else None
+    plain = PlainScreen(lambda line: say_lines(line, console), also, locate)
+    with LiveScreen(console, also, locate) if live else plain as screen:
         try:
             return backend.run_locally(workflow, file, policies, settings, screen)
         except SweepInterrupted as error:

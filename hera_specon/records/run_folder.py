@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -28,6 +28,8 @@ from hera_specon.sweep_state import SweepState, TrialProcesses
 
 RUN_FILE = "run.json"
 Events = Sequence[TimelineEvent]
+Reader = Callable[[Path], Iterable[TimelineEvent]]
+"""Reads the timeline at a path."""
 # A "+" before a digit belongs to a number such as 1e+3.
 _PARAMETERS = re.compile(r":(?:[^+]|\+(?=\d))*")
 
@@ -87,8 +89,8 @@ def find_run(run: str | None, state_dir: Path) -> Path:
     raise RunNotFoundError(message)
 
 
-def load_run(folder: Path) -> RunRecord:
-    """Read a run's folder.
+def load_run(folder: Path, read: Reader = read_timeline) -> RunRecord:
+    """Read a run's folder, its timelines by ``read``.
 
     Raises:
         BrokenRunError: a file is missing or unreadable; the message names it.
@@ -99,7 +101,7 @@ def load_run(folder: Path) -> RunRecord:
         message = f"{folder} has no timeline yet: nothing has run in it. Start it again with: specon run"
         raise BrokenRunError(message)
     specs = about.get("policies") or []
-    runs = [_policy_run(part, specs[i : i + 1]) for i, part in enumerate(parts)]
+    runs = [_policy_run(part, specs[i : i + 1], read) for i, part in enumerate(parts)]
     return RunRecord(folder, about, told_apart(runs, specs))
 
 
@@ -140,10 +142,10 @@ def told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[PolicyR
     )
 
 
-def _policy_run(part: Path, spec: Sequence[str]) -> PolicyRun:
+def _policy_run(part: Path, spec: Sequence[str], read: Reader) -> PolicyRun:
     name = part.name.partition("-")[2]
     try:
-        events = list(read_timeline(part / "timeline.jsonl"))
+        events = list(read(part / "timeline.jsonl"))
     except TimelineError as error:
         raise BrokenRunError(str(error)) from error
     forecasts = tuple(read_forecasts(part / FORECASTS_FILE))
@@ -170,21 +172,21 @@ def _json(file: Path) -> dict[str, Any]:
     return data
 
 
-def run_states(folder: Path) -> list[SweepState]:
-    """Return how the sweep stands under each policy that it was run under so far.
+def run_states(folder: Path, read: Reader = read_timeline) -> list[SweepState]:
+    """Return how the sweep stands under each policy that it was run under so far; ``read`` reads the timelines.
 
     Raises:
         BrokenRunError: The folder lacks something or holds something that cannot be read.
     """
-    record = load_run(folder)
+    record = load_run(folder, read)
     name = str(record.about.get("name") or folder.name)
     direction = Direction(record.about.get("direction") or Direction.MINIMIZE)
-    return [_state(name, part, run, direction) for part, run in zip(parts_of(folder), record.runs, strict=True)]
+    return [_state(name, part, run, direction, read) for part, run in zip(parts_of(folder), record.runs, strict=True)]
 
 
-def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> SweepState:
+def _state(name: str, part: Path, run: PolicyRun, direction: Direction, read: Reader) -> SweepState:
     by_trial: dict[str, list[TimelineEvent]] = {}
-    for event in read_timeline(part / "timeline.jsonl"):
+    for event in read(part / "timeline.jsonl"):
         by_trial.setdefault(event.trial, []).append(event)
     reasons = {}
     for trial, events in by_trial.items():
