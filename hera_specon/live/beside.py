@@ -32,7 +32,6 @@ class PageBeside:
     def __init__(self, tell: Callable[[str], object]) -> None:
         self._tell = tell
         self._token = ""
-        self._listening: socket.socket | None = None
         self._wake, self._woken = os.pipe()
         self._lock = threading.Lock()
         self._over = False
@@ -59,13 +58,13 @@ class PageBeside:
     def locate(self, folder: Path) -> str:
         """Listen for those who want to see the run in ``folder``, and return what to tell people: where that is."""
         try:
-            self._listening = listen()
+            listening = listen()
         except OSError as error:
             return f"no page: this machine lets none be served on 127.0.0.1 ({error.strerror or error})"
         self._token = new_token()
-        self._thread = threading.Thread(target=self._attend, args=(folder,), name="page", daemon=True)
+        self._thread = threading.Thread(target=self._attend, args=(listening, folder), name="page", daemon=True)
         self._thread.start()
-        return f"Page: {address(self._listening, self._token, folder.name)} (while the run lasts; --no-page for none)"
+        return f"Page: {address(listening, self._token, folder.name)} (while the run lasts; --no-page for none)"
 
     def end_soon(self) -> None:
         """Take note that the run is over: the page ends once those who look at it have seen that."""
@@ -78,10 +77,8 @@ class PageBeside:
                     self._child.stdin.close()
         os.write(self._woken, b".")
 
-    def _attend(self, folder: Path) -> None:
+    def _attend(self, listening: socket.socket, folder: Path) -> None:
         """Begin a process whenever somebody looks and there is none."""
-        listening = self._listening
-        assert listening is not None
         with listening, (folder / _LOG).open("ab") as log:
             while True:
                 ready, _, _ = select.select([listening, self._wake], [], [])
@@ -110,15 +107,16 @@ class PageBeside:
                     pass_fds=[listening.fileno()],
                     start_new_session=True,
                 )
-                assert child.stdin is not None
-                # Not on its command line, which everybody on this machine may read.
-                child.stdin.write(json.dumps(told).encode() + b"\n")
-                child.stdin.flush()
+                if child.stdin is not None:
+                    # Not on its command line, which everybody on this machine may read.
+                    child.stdin.write(json.dumps(told).encode() + b"\n")
+                    child.stdin.flush()
             except OSError as error:
                 self._tell(f"the page of the run cannot be served ({error}); the run goes on")
                 return None
         code = child.wait()
         with self._lock:
-            with suppress(OSError):
-                child.stdin.close()
+            if child.stdin is not None:
+                with suppress(OSError):
+                    child.stdin.close()
             return None if self._over else code

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,13 +51,14 @@ class LocalShelf:
         with self._lock:
             if name not in self._sweeps:
                 # The names that there are decide, so that none leads out of the folder.
-                folder = next((path.parent for path in self._runs.glob(f"*/{RUN_FILE}") if path.parent.name == name), None)
+                folder = next(
+                    (path.parent for path in self._runs.glob(f"*/{RUN_FILE}") if path.parent.name == name), None
+                )
                 if folder is None:
                     message = f"there is no run {name!r} in {self._runs}"
                     raise UnknownSweepError(message)
                 self._sweeps[name] = LocalSweep(folder)
             return self._sweeps[name]
-
 
     def expire(self) -> None:
         """Have every page made again as soon as somebody looks."""
@@ -140,8 +142,9 @@ class LocalSweep:
         about = _about(self._folder)
         known = about.get("nodes")
         report = self._folder / _REPORT_FILE
+        phase = state.phase if state.over else "running" if _written_lately(self._folder) else "interrupted"
         return Standing(
-            state=state,
+            state=replace(state, phase=phase),
             nodes=nodes,
             idle=max(0, known - len(nodes)) if isinstance(known, int) else 0,
             trials=trial_lines(state, AskedFile(part).asked(), may_ask=True),
@@ -163,10 +166,14 @@ def _line(folder: Path) -> SweepLine:
     about = _about(folder)
     policies = about.get("policies")
     told = ", ".join(map(str, policies)) if isinstance(policies, list) else ""
-    written = max((file.stat().st_mtime for file in folder.glob("*/*.json*")), default=0.0)
-    lately = time.time() - written < _RUNS_S
-    phase = "over" if about.get("finished") else "runs" if lately else "interrupted"
+    phase = "over" if about.get("finished") else "running" if _written_lately(folder) else "interrupted"
     return SweepLine(folder.name, phase, str(about.get("started") or ""), told)
+
+
+def _written_lately(folder: Path) -> bool:
+    """Return whether something drives the run: it notes the time at every look."""
+    written = max((file.stat().st_mtime for file in folder.glob("*/*.json*")), default=0.0)
+    return time.time() - written < _RUNS_S
 
 
 def _about(folder: Path) -> dict[str, Any]:

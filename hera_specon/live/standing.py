@@ -77,8 +77,10 @@ class Standing:
             for trial, value in best_so_far(state.snapshot)
         ]
         left = None if state.left is None else formatting.span(state.left.low, state.left.likely, state.left.high)
-        return environment("hera_specon.live").get_template("standing.html.j2").render(
-            it=self, state=state, count=state.counted, best=best, left=left
+        return (
+            environment("hera_specon.live")
+            .get_template("standing.html.j2")
+            .render(it=self, state=state, count=state.counted, best=best, left=left)
         )
 
 
@@ -96,8 +98,8 @@ def trial_lines(state: SweepState, asks: Mapping[str, Ask], *, may_ask: bool) ->
 def node_lines(state: SweepState, events: Sequence[TimelineEvent]) -> tuple[NodeLine, ...]:
     """Return a line for each node that has or had a trial; the cores in use come from the newest ``events``."""
     used = _used(events)
-    names = {place for event in events for place in event.places}
     live = [trial for trial in state.snapshot.trials if trial.live]
+    names = {place for event in events for place in event.places} | {node for trial in live for node in trial.nodes}
     lines = []
     for name in sorted(names, key=formatting.natural):
         there = [trial for trial in live if name in trial.nodes]
