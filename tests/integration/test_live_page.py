@@ -22,9 +22,8 @@ def test_a_trial_is_stopped_from_the_page_while_the_sweep_runs(tmp_path: Path) -
             said = iter(process.stdout.readline, "")
             address = next(found[0] for line in said if (found := re.search(r"http://127\S*/sweeps/\S*", line)))
             part = bench.newest_run / "00-ahead"
-            bench.wait_for(
-                lambda: (part / "timeline.jsonl").exists() and "report" in (part / "timeline.jsonl").read_text()
-            )
+            told = part / "timeline.jsonl"
+            bench.wait_for(lambda: told.exists() and '"report"' in told.read_text())
             with opened(chromium, address, DESKTOP, drawn=LIVE) as seen:
                 page = seen.page
                 page.evaluate("window.kept = 1")
@@ -37,11 +36,11 @@ def test_a_trial_is_stopped_from_the_page_while_the_sweep_runs(tmp_path: Path) -
                     page.wait_for_function(f"document.getElementById('said').textContent.includes('t{number}')")
                 page.wait_for_selector("header[data-over]", timeout=200_000)
                 assert page.evaluate("window.kept") == 1
+        rest, _ = process.communicate(timeout=200)
     except NoBrowserError as error:
         pytest.skip(f"THE LIVE PAGE IS NOT TRIED IN A BROWSER: {error}")
     finally:
-        process.terminate()
-        rest, _ = process.communicate(timeout=100)
+        process.kill()
     assert process.returncode == 0, rest
     result = json.loads((part / "result.json").read_text())
     assert [bool(trial["stopped"]) for trial in result["trials"]] == [True, True]
