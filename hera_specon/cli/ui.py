@@ -64,8 +64,15 @@ def ui(**options: Any) -> None:  # noqa: ANN401 - options as click hands them ov
     shelf, where = _shelf(request)
     if request.sweep is not None:
         shelf.sweep(request.sweep)  # refuses one that is not there
+    try:
+        listening = listen(request.port)
+    except OSError as error:
+        message = (
+            f"--port {request.port} cannot be served on ({error.strerror or error}): give another, or leave it out."
+        )
+        raise click.UsageError(message) from error
     token = new_token()
-    with listen(request.port) as listening:
+    with listening:
         there = address(listening, token, request.sweep)
         say(f"{where}: {there} (Ctrl-C ends it)")
         if request.opens:

@@ -46,7 +46,7 @@ def application(shelf: Shelf, where: str, token: str, seen: Callable[[], object]
         Route("/sweeps/{name}/ask", pages.ask, methods=["POST"]),
         Route("/sweeps/{name}/policy", pages.policy, methods=["POST"]),
     ]
-    app = Starlette(routes=routes, exception_handlers={SpeconError: _told})
+    app = Starlette(routes=routes, exception_handlers={SpeconError: _told, OSError: _told})
     app.router.redirect_slashes = False
     return Door(app, token)
 

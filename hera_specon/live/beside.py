@@ -42,11 +42,11 @@ class PageBeside:
         """Do nothing: it begins when the run has a folder."""
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """End the page; who looks at it sees the end first."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End the page; who looks at it sees the end first, unless the run was cut short."""
         self.end_soon()
         if self._thread is not None:
-            self._thread.join(_ENDS_WITHIN_S)
+            self._thread.join(_ENDS_WITHIN_S if kind is None else 0)
         with self._lock:
             if self._child is not None and self._child.poll() is None:
                 self._child.kill()

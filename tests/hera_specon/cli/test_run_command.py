@@ -332,9 +332,13 @@ def test_a_run_is_extended_under_its_own_policies(specon: Specon, sweep: str, ru
     assert "leave --policy, --add-policy, --repeats and --fresh out" in " ".join(refused.stderr.split())
 
 
-def test_a_page_is_served_only_where_a_person_reads_along_or_asks_for_it(specon: Specon, sweep: str) -> None:
-    for options in ((), ("--no-page",)):
-        assert "Page: " not in specon("run", sweep, "--fresh", *options).output
-    shown = specon("run", sweep, "--page")
-    assert shown.exit_code == 0, shown.output
-    assert re.search(r"Page: http://127\.0\.0\.1:\d+/[\w-]{43}/sweeps/state ", shown.output)
+@pytest.mark.parametrize(("option", "served"), [(None, False), ("--no-page", False), ("--page", True)])
+def test_a_page_is_served_only_where_a_person_reads_along_or_asks_for_it(
+    specon: Specon, sweep: str, option: str | None, *, served: bool
+) -> None:
+    result = specon("run", sweep, *filter(None, [option]))
+
+    assert result.exit_code == 0, result.output
+    found = re.search(r"Page: http://127\.0\.0\.1:\d+/[\w-]{43}/sweeps/state ", result.output)
+    assert bool(found) == served
+    assert ("Page: " in result.output) == served

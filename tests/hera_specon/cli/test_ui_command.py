@@ -88,7 +88,7 @@ def of_cluster(specon_there: Specon, cluster: Cluster) -> ClusterShelf:
     held = workflow()
     cluster.objects[WORKFLOWS] = listed(held)
     cluster.objects[f"{WORKFLOWS}/{held['metadata']['name']}"] = held
-    cluster.objects[PODS] = listed(pod())
+    cluster.objects[PODS] = listed(pod(0))
     return ClusterShelf(open_cluster(None, None, None), NOWHERE)
 
 
