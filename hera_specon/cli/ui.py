@@ -48,7 +48,7 @@ def ui(**options: Any) -> None:  # noqa: ANN401 - options as click hands them ov
     page changes while a sweep runs. Runs on this machine can be paused, stopped and given another
     policy there. Sweeps in a cluster are read with your kubeconfig and from MLflow, and only shown.
 
-    The address holds a token. Whoever has it can do what the page can.
+    The address holds a token. Who has it can do what the page can.
 
     \b
     Examples:

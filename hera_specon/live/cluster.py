@@ -1,4 +1,4 @@
-"""Sweeps in a namespace of a cluster, as far as whoever looks may read them, and only to be read.
+"""Sweeps in a namespace of a cluster, as far as the reader may see them, and only to be read.
 
 Each look goes to the API server with the reader's own login, and to MLflow. So nobody sees by this page what they could
 not see without it.

@@ -47,7 +47,7 @@ class TrialLine:
 
 @dataclass(frozen=True, slots=True)
 class ActionLine:
-    """What a policy wanted: when (seconds of the sweep), what, of which trial, why, and what became of it."""
+    """What a policy wanted: when (seconds of the sweep), what, with which trial, why, and what became of it."""
 
     at: float
     kind: str

@@ -1,4 +1,4 @@
-"""The page of a sweep in a cluster: read with the login of whoever looks, while the sweep runs, and only shown."""
+"""The page of a sweep in a cluster: read with the reader's own login, while the sweep runs, and only shown."""
 
 import pytest
 

@@ -15,7 +15,7 @@ _EVERY_S: Final = 2.0
 
 
 def write_large_run(state_dir: Path, trials: int = 500, ended: int = 400, name: str = "large-1") -> Path:
-    """Write the folder of a run of ``trials`` trials, of which ``ended`` have ended and eight run, and return it."""
+    """Write the folder of a run of ``trials`` trials, and return it: ``ended`` have ended, eight run, others wait."""
     part = state_dir / "runs" / name / "00-ahead"
     part.mkdir(parents=True)
     about = {
