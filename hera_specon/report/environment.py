@@ -1,5 +1,6 @@
 """What fills in the pages' templates, and the library that draws their charts."""
 
+from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -11,6 +12,7 @@ PLOTLY = "plotly-basic.min.js.gz"
 page has it as it is packed here, a third of that again, and unpacks it."""
 
 
+@cache
 def environment(package: str = "hera_specon.report") -> Environment:
     """Return what fills in the templates of ``package``; it escapes whatever is put into them."""
     loader = PackageLoader(package, "templates")

@@ -2,6 +2,7 @@
 const options = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
 const sources = new WeakMap();
 const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const problems = {};
 let library;
 let pressed = false;
 
@@ -9,10 +10,9 @@ for (const [name, held] of [["pointerdown", true], ["pointerup", false], ["point
   document.addEventListener(name, () => { pressed = held; }, true);
 }
 
-function say(text, problem = false) {
-  const place = document.getElementById("said");
-  place.textContent = text;
-  place.classList.toggle("problem", problem);
+function say(text, problem = false, place = "said") {
+  document.getElementById(place).textContent = text;
+  document.getElementById(place).classList.toggle("problem", problem);
 }
 
 // What a person has done to a part stays: what is open, sorted, scrolled, and what the charts show.
@@ -52,7 +52,7 @@ async function draw(root) {
       seen[name] = (seen[name] ?? 0) + 1;
       trace.uid = `${name} ${seen[name]}`;
     }
-    library ??= load("../files/plotly.js");
+    library ??= load("../files/plotly.js").catch((error) => { library = undefined; throw error; });
     await library;
     if (script) {
       plot.replaceChildren();
@@ -78,6 +78,7 @@ function patch(root, html) {
   const fresh = new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-part]");
   const left = new Map([...root.children].map((child) => [child.dataset.part, child]));
   const focus = document.activeElement?.dataset?.key;
+  const placed = new Set();
   let place = root.firstElementChild;
   for (const part of fresh) {
     const before = left.get(part.dataset.part);
@@ -99,39 +100,54 @@ function patch(root, html) {
     }
     if (node === place) place = place.nextElementSibling;
     else root.insertBefore(node, place);
+    placed.add(node);
   }
-  for (const gone of left.values()) gone.remove();
+  for (const child of [...root.children]) if (!placed.has(child)) child.remove();
   if (focus && document.activeElement === document.body) {
     document.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
   }
 }
 
-async function follow(id, every) {
+// Returns the mark of what is shown now.
+async function look(id, mark) {
+  let answer;
+  try {
+    const headers = mark ? { "If-None-Match": mark } : {};
+    answer = await fetch(`${location.pathname}/${id}`, { headers, cache: "no-store" });
+  } catch {
+    const over = document.querySelector("[data-over]")?.dataset.over;
+    const kept = !over || over === "yes" ? "" : ` Its page is kept in ${over}.`;
+    problems[id] = over ? `The sweep is over.${kept} specon ui shows it again.` : "specon does not answer here any more; this is how the sweep stood.";
+    return mark;
+  }
+  problems[id] = "";
+  if (answer.status === 304) return mark;
+  if (answer.status !== 200) {
+    problems[id] = (await answer.text()).slice(0, 500);
+    return mark;
+  }
+  const { html, problem } = await answer.json();
+  problems[id] = problem ?? "";
+  for (let wait = 0; pressed && wait < 60; wait++) await later(50);
   const root = document.getElementById(id);
+  patch(root, html);
+  await draw(root);
+  document.documentElement.dataset[id] = "drawn";
+  return answer.headers.get("ETag") ?? "";
+}
+
+async function follow(id, every) {
   let mark = "";
   for (;;) {
     if (document.hidden) await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
     try {
-      const headers = mark ? { "If-None-Match": mark } : {};
-      const answer = await fetch(`${location.pathname}/${id}`, { headers, cache: "no-store" });
-      if (answer.status === 200) {
-        mark = answer.headers.get("ETag") ?? "";
-        const { html, problem } = await answer.json();
-        for (let wait = 0; pressed && wait < 60; wait++) await later(50);
-        patch(root, html);
-        await draw(root);
-        if (problem) say(problem, true);
-        else if (document.getElementById("said").classList.contains("problem")) say("");
-        document.documentElement.dataset[id] = "drawn";
-      } else if (answer.status !== 304) {
-        say((await answer.text()).slice(0, 500), true);
-      }
+      mark = await look(id, mark);
     } catch (error) {
-      const over = document.querySelector("[data-over]")?.dataset.over;
-      if (error instanceof TypeError && over) say(`The sweep is over. ${over === "yes" ? "" : `Its page is kept in ${over}. `}specon ui shows it again.`);
-      else if (error instanceof TypeError) say("specon does not answer here any more; this is how the sweep stood.", true);
-      else { say(String(error), true); console.error(error); }
+      problems[id] = String(error);
+      console.error(error);
     }
+    const told = [...new Set(Object.values(problems))].filter(Boolean).join(" ");
+    say(told, !document.querySelector("[data-over]"), "problem");
     await later(every);
   }
 }
