@@ -2,6 +2,7 @@
 const options = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
 const sources = new WeakMap();
 const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const told = {};
 const problems = {};
 let library;
 let pressed = false;
@@ -120,14 +121,16 @@ async function look(id, mark) {
     problems[id] = over ? `The sweep is over.${kept} specon ui shows it again.` : "specon does not answer here any more; this is how the sweep stood.";
     return mark;
   }
-  problems[id] = "";
-  if (answer.status === 304) return mark;
+  if (answer.status === 304) {
+    problems[id] = told[id];
+    return mark;
+  }
   if (answer.status !== 200) {
     problems[id] = (await answer.text()).slice(0, 500);
     return mark;
   }
   const { html, problem } = await answer.json();
-  problems[id] = problem ?? "";
+  problems[id] = told[id] = problem;
   for (let wait = 0; pressed && wait < 60; wait++) await later(50);
   const root = document.getElementById(id);
   patch(root, html);
@@ -146,8 +149,8 @@ async function follow(id, every) {
       problems[id] = String(error);
       console.error(error);
     }
-    const told = [...new Set(Object.values(problems))].filter(Boolean).join(" ");
-    say(told, !document.querySelector("[data-over]"), "problem");
+    const text = [...new Set(Object.values(problems))].filter(Boolean).join(" ");
+    say(text, !document.querySelector("[data-over]"), "problem");
     await later(every);
   }
 }
