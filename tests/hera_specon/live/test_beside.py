@@ -69,13 +69,15 @@ def test_it_costs_no_process_until_somebody_looks_and_ends_with_the_run(folder: 
 
 
 def test_who_looks_at_the_end_sees_it(folder: Path) -> None:
-    (folder / "01-specon-flowcon" / "result.json").rename(folder / "later.json")
+    part = folder / "01-specon-flowcon"
+    (part / "result.json").rename(folder / "later.json")
+    (part / "ledger.json").write_text("{}")
     with PageBeside(lambda _: None) as page:
         there = address_in(page.locate(folder))
         assert "data-over" not in json.loads(read(f"{there}/standing"))["html"]
-        (folder / "later.json").rename(folder / "01-specon-flowcon" / "result.json")
+        (folder / "later.json").rename(part / "result.json")
         page.end_soon()
-        assert "data-over" in json.loads(read(f"{there}/standing"))["html"]
+        wait_for(lambda: "data-over" in json.loads(read(f"{there}/standing"))["html"])
 
 
 def test_one_that_was_killed_is_told_once_and_leaves_no_port_behind(folder: Path) -> None:
@@ -122,8 +124,9 @@ def test_it_ends_when_nobody_looks_any_more_and_begins_again_for_the_next(
     with PageBeside(told.append) as page:
         there = address_in(page.locate(folder))
         read(there)
-        first = psutil.Process().children()[-1]
-        wait_for(lambda: not first.is_running())
+        first = page._child
+        assert first is not None
+        wait_for(lambda: first.poll() is not None)
         assert "demo-1" in read(there)
     assert told == []
 
