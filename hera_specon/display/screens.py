@@ -75,7 +75,9 @@ class LiveScreen:
     def locate(self, folder: Path) -> None:
         """Say where a page about the run is, if there is to be one."""
         if self._page is not None:
-            self.say(self._page(folder))
+            # An address that is broken into two lines can be neither clicked nor copied.
+            told = escape(formatting.printable_lines(self._page(folder)))
+            self._console.print(told, highlight=False, soft_wrap=True)
 
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Start the view of the sweep under one more policy."""
