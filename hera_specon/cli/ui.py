@@ -95,11 +95,9 @@ def _shelf(request: UiRequest) -> "tuple[Shelf, str]":
                 return here
         else:
             return here
-    from controllers.tracking.access import be_impatient  # noqa: PLC0415 - a run on this machine needs no cluster
-    from hera_specon.cluster.access import open_cluster  # noqa: PLC0415
+    from hera_specon.cluster.access import open_cluster  # noqa: PLC0415 - a run on this machine needs no cluster
     from hera_specon.live.cluster import ClusterShelf  # noqa: PLC0415
 
-    be_impatient()
     access = open_cluster(request.kubeconfig, request.context, request.namespace)
     uri = request.mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or None
     return ClusterShelf(access, uri), f"Sweeps in namespace {access.namespace}"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from controllers.tracking.access import be_impatient
 from hera_specon.cluster.access import Access, find_workflow, read_workflows, workflow_record
 from hera_specon.live.paced import Made, Paced
 from hera_specon.live.standing import Standing, node_lines, trial_lines
@@ -29,6 +30,7 @@ class ClusterShelf:
     """
 
     def __init__(self, access: Access, uri: str | None) -> None:
+        be_impatient()  # a page must not wait for minutes until MLflow's client gives up
         self._access = access
         self._uri = uri
         self._sweeps: dict[str, ClusterSweep] = {}
