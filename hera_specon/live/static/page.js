@@ -38,31 +38,45 @@ function keep(before, after) {
   });
 }
 
-async function draw(root) {
-  for (const plot of root.querySelectorAll(".plot")) {
-    const script = plot.querySelector(":scope > script");
-    const text = script ? script.textContent : plot.fresh;
-    if (!text) continue;
-    delete plot.fresh;
-    const { data, layout } = JSON.parse(text);
-    // Zoom, and traces that were switched off, stay as they are while the data changes.
-    layout.uirevision = "same";
-    const seen = {};
-    for (const trace of data) {
-      const name = `${trace.xaxis ?? ""} ${trace.type} ${trace.name ?? ""}`;
-      seen[name] = (seen[name] ?? 0) + 1;
-      trace.uid = `${name} ${seen[name]}`;
-    }
-    library ??= load("../files/plotly.js").catch((error) => { library = undefined; throw error; });
-    await library;
-    if (script) {
-      plot.replaceChildren();
-      await Plotly.newPlot(plot, data, layout, options);
-    } else {
-      await Plotly.react(plot, data, layout, options);
-    }
-    await later(0);
+// Charts of hundreds of trials take seconds to draw: those that nobody sees wait until they are scrolled to.
+const watch = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    target.seen = isIntersecting;
+    if (isIntersecting) draw(target);
   }
+}, { rootMargin: "300px" });
+let drawing = Promise.resolve();
+
+function draw(plot) {
+  drawing = drawing.then(() => drawNow(plot)).catch((error) => {
+    problems.charts = String(error);
+    console.error(error);
+  });
+}
+
+async function drawNow(plot) {
+  const script = plot.querySelector(":scope > script");
+  const text = script ? script.textContent : plot.fresh;
+  if (!text || !plot.isConnected) return;
+  delete plot.fresh;
+  const { data, layout } = JSON.parse(text);
+  // Zoom, and traces that were switched off, stay as they are while the data changes.
+  layout.uirevision = "same";
+  const seen = {};
+  for (const trace of data) {
+    const name = `${trace.xaxis ?? ""} ${trace.type} ${trace.name ?? ""}`;
+    seen[name] = (seen[name] ?? 0) + 1;
+    trace.uid = `${name} ${seen[name]}`;
+  }
+  library ??= load("../files/plotly.js").catch((error) => { library = undefined; throw error; });
+  await library;
+  if (script) {
+    plot.replaceChildren();
+    await Plotly.newPlot(plot, data, layout, options);
+  } else {
+    await Plotly.react(plot, data, layout, options);
+  }
+  await later(0);
 }
 
 function load(address) {
@@ -134,7 +148,10 @@ async function look(id, mark) {
   for (let wait = 0; pressed && wait < 60; wait++) await later(50);
   const root = document.getElementById(id);
   patch(root, html);
-  await draw(root);
+  for (const plot of root.querySelectorAll(".plot")) {
+    watch.observe(plot);
+    if (plot.seen) draw(plot);
+  }
   document.documentElement.dataset[id] = "drawn";
   return answer.headers.get("ETag") ?? "";
 }
