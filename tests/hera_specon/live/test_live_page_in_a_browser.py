@@ -36,8 +36,13 @@ def running() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are made again at once, whatever that costs."""
     monkeypatch.setattr("hera_specon.live.paced.MOST_BUSY", 1e9)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
     with serving(LocalShelf(tmp_path)) as served:
         yield served
 
@@ -65,6 +70,7 @@ def test_five_hundred_trials_fit_a_desktop_and_a_phone(
         assert seen.complaints == []
 
 
+@pytest.mark.usefixtures("quick")
 def test_it_changes_without_being_loaded_again_and_keeps_what_a_person_did(
     running: Browser, served: Served, tmp_path: Path
 ) -> None:
