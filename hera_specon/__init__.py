@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from controllers.policies.registry import *  # noqa: F403 - the registry alone lists the policies
     from hera_specon.errors import SpaceError as SpaceError
     from hera_specon.errors import SweepError as SweepError
+    from hera_specon.printed_metrics import printed as printed
+    from hera_specon.printed_metrics import printed_json as printed_json
     from hera_specon.running import load as load
     from hera_specon.running import run as run
     from hera_specon.search import cmaes as cmaes
@@ -24,11 +26,16 @@ if TYPE_CHECKING:
     from hera_specon.settings import every as every
     from hera_specon.settings import maximize as maximize
     from hera_specon.settings import minimize as minimize
+    from hera_specon.several_objectives import subject_to as subject_to
     from hera_specon.space import choice as choice
     from hera_specon.space import integer as integer
     from hera_specon.space import log_uniform as log_uniform
     from hera_specon.space import uniform as uniform
     from hera_specon.space import when as when
+    from hera_specon.stops import after as after
+    from hera_specon.stops import budget as budget
+    from hera_specon.stops import plateau as plateau
+    from hera_specon.stops import value as value
     from hera_specon.sweep import FunctionSweep as FunctionSweep
     from hera_specon.sweep import Sweep as Sweep
 
@@ -72,11 +79,18 @@ _HOMES = {
     "Objective": "hera_specon.settings",
     "maximize": "hera_specon.settings",
     "minimize": "hera_specon.settings",
+    "subject_to": "hera_specon.several_objectives",
+    "printed": "hera_specon.printed_metrics",
+    "printed_json": "hera_specon.printed_metrics",
     "choice": "hera_specon.space",
     "integer": "hera_specon.space",
     "log_uniform": "hera_specon.space",
     "uniform": "hera_specon.space",
     "when": "hera_specon.space",
+    "after": "hera_specon.stops",
+    "budget": "hera_specon.stops",
+    "plateau": "hera_specon.stops",
+    "value": "hera_specon.stops",
     "FunctionSweep": "hera_specon.sweep",
     "Sweep": "hera_specon.sweep",
 }

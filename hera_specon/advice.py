@@ -9,6 +9,7 @@ from controllers.worlds.local.processes.own_files import entry_files
 from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
 from hera_specon.script_options import ScriptOption, options_of
 from hera_specon.settings import input_name
+from hera_specon.several_objectives import aims_told
 from hera_specon.shared_names import hidden_from_trials
 from hera_specon.trial_values import options, trial_values
 
@@ -22,14 +23,14 @@ _SEE: Final = "docs/how-to/define-a-sweep.md, Pass the hyperparameters"
 def advice(manifest: Manifest, folder: Path) -> list[str]:
     """Return a line for what is probably not meant.
 
-    That is a truth value that the program reads as another one, trials that repeat others, and modules that are not
-    found, since a package of ours has their name.
+    That is what goes by the first of several objectives alone, a truth value that the program reads as another one,
+    trials that repeat others, and modules that are not found, since a package of ours has their name.
 
     Args:
         manifest: The workflow's.
         folder: Where trials run: their program is looked for there. Elsewhere than on this machine it may differ.
     """
-    lines: list[str] = []
+    lines: list[str] = [*aims_told(manifest)]
     for trial in trial_templates(manifest):
         lines += [*_misread(manifest, trial, folder), *_find_repeats(manifest, sweep_of(trial))]
         lines += hidden_from_trials(trial, folder)

@@ -9,9 +9,14 @@ from dataclasses import dataclass
 
 from hera.workflows._context import _context
 from hera.workflows._mixins import EnvIOMixin, ResourceMixin, TemplateMixin, VolumeMountMixin
-from hera.workflows.models import Template
+from hera.workflows.metrics import Metrics, _BaseMetric
+from hera.workflows.models import Metrics as ModelMetrics
+from hera.workflows.models import Prometheus, Template
 from hera.workflows.volume import _BaseVolume
 
+ArgoMetric = _BaseMetric | Metrics | ModelMetrics | Prometheus
+"""What Argo may tell Prometheus of a template's steps."""
+ARGO_METRICS = (_BaseMetric, Metrics, ModelMetrics, Prometheus)
 HeraVolume = _BaseVolume
 """Any of Hera's volumes: the base class of them all."""
 

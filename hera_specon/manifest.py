@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from controllers.core import labels
 from controllers.core.labels import LABEL_SWEEP
 from hera_specon.errors import SweepError
 from hera_specon.settings import check_distinct
@@ -53,6 +54,13 @@ def trial_templates(manifest: Manifest) -> Iterator[dict[str, Any]]:
     for template in (manifest.get("spec") or {}).get("templates") or []:
         marks = (template.get("metadata") or {}).get("labels") or {}
         if LABEL_SWEEP in marks and (template.get("container") or template.get("script")):
+            yield template
+
+
+def answer_templates(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """Yield the templates of steps that tell what a sweep came to."""
+    for template in (manifest.get("spec") or {}).get("templates") or []:
+        if labels.ANNOTATION_ANSWER in ((template.get("metadata") or {}).get("annotations") or {}):
             yield template
 
 

@@ -11,8 +11,10 @@ from hera.workflows.models import (
     Capabilities,
     DownwardAPIVolumeFile,
     DownwardAPIVolumeSource,
+    EmptyDirVolumeSource,
     ObjectFieldSelector,
     PodSecurityContext,
+    Quantity,
     SeccompProfile,
     SecurityContext,
     Volume,
@@ -24,6 +26,7 @@ from controllers.core.expressions import gates, main_container, worker_container
 from hera_specon.errors import SweepError
 from hera_specon.hera_internals import HeraVolume
 from hera_specon.settings import check_distinct
+from mlflow_hooks.printed import carried
 from mlflow_hooks.store_address import why_no_store
 
 USER: Final = 65532
@@ -41,7 +44,9 @@ _MAIN: Final = {"name": "hera-specon.io/main"}
 """Stands for the patch of the main container while the rest becomes JSON."""
 
 
-def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang: bool) -> str:
+def pod_patch(
+    given: str | None, sweep: str, grace: int, *, searched: bool, gang: bool, reader: str | None = None
+) -> str:
     """Return the podSpecPatch of a trial: the author's own, with ours.
 
     Args:
@@ -50,6 +55,7 @@ def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang
         grace: Seconds between SIGTERM and SIGKILL.
         searched: Whether a search gives each trial its hyperparameters.
         gang: Whether the pod is that of one worker of several.
+        reader: Image that a Python is copied from, to read what the program prints; None where that is not needed.
 
     Raises:
         SweepError: ``given`` is no mapping, or sets what the sweep sets.
@@ -57,10 +63,10 @@ def pod_patch(given: str | None, sweep: str, grace: int, *, searched: bool, gang
     patch = {} if given is None else _parse_patch(given)
     ours: dict[str, Any] = {"terminationGracePeriodSeconds": grace, _GATES: []}
     check_distinct([*patch, *ours], "pod_spec_patch= sets what the sweep sets itself (the grace period by grace=)")
-    helpers = {
-        "containers": [*_with_helper(patch.get("containers"), "wait"), _MAIN],
-        "initContainers": _with_helper(patch.get("initContainers"), "init"),
-    }
+    helpers = _with_helpers(patch)
+    helpers["containers"].append(_MAIN)
+    if reader is not None:
+        helpers["initContainers"].append(_carrier(reader))
     text = json.dumps({**patch, **helpers, **ours})
     # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
     main = worker_container(sweep) if gang else main_container(sweep)
@@ -84,6 +90,19 @@ def container_security() -> SecurityContext:
     return SecurityContext(allow_privilege_escalation=False, capabilities=Capabilities(drop=["ALL"]))
 
 
+def helpers_patch() -> str:
+    """Return the podSpecPatch of a pod that is no trial's: what Argo's own containers request."""
+    return json.dumps(_with_helpers({}))
+
+
+def _with_helpers(patch: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the author's patches of containers, with what Argo's own two request."""
+    return {
+        "containers": [*_with_helper(patch.get("containers"), "wait")],
+        "initContainers": [*_with_helper(patch.get("initContainers"), "init")],
+    }
+
+
 def _with_helper(given: object, name: str) -> list[Any]:
     """Return the author's patches of containers, and ours of Argo's container ``name`` where they have none."""
     patches = given if isinstance(given, list) else []
@@ -102,6 +121,33 @@ def _parse_patch(patch: str) -> Mapping[str, Any]:
         problem = f"pod_spec_patch= is a mapping of a pod's fields, not {patch!r}"
         raise SweepError(problem)
     return given
+
+
+_PYTHON: Final = "specon-python"
+"""Name of the volume, and of the container that fills it, with a Python for a program whose image has none."""
+_PYTHON_SIZE: Final = "512Mi"
+
+
+def _carrier(image: str) -> dict[str, Any]:
+    """Return the init container that copies the Python of ``image``, as a patch of the pod."""
+    return {
+        "name": _PYTHON,
+        "image": image,
+        "command": ["python3", "-P", "-m", carried.__name__, carried.FOLDER],
+        "resources": {"requests": {"cpu": HELPER_CPU, "memory": HELPER_MEMORY}},
+        "volumeMounts": [{"name": _PYTHON, "mountPath": carried.FOLDER}],
+        "securityContext": container_security().model_dump(by_alias=True, exclude_none=True),
+    }
+
+
+def python_volume() -> Volume:
+    """Return the volume with that Python."""
+    return Volume(name=_PYTHON, empty_dir=EmptyDirVolumeSource(size_limit=Quantity(root=_PYTHON_SIZE)))
+
+
+def python_mount() -> VolumeMount:
+    """Return where that volume is mounted."""
+    return VolumeMount(name=_PYTHON, mount_path=carried.FOLDER, read_only=True)
 
 
 _LEAVE: Final = "specon-leave"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from controllers.core.errors import SpeconError
-from controllers.core.objectives import missing_objectives
+from controllers.core.objectives import missing_objectives, not_counted
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult, TrialResult
 from hera_specon.cli.backend import chosen_policies, parse_spec, real_backend
@@ -43,18 +43,46 @@ class SweepOutcome:
         """The best trial under the last policy: ``best.params``, ``best.final_metric``.
 
         Raises:
-            NoModelError: none has a model, or there are several sweeps, each with a best of its own.
+            NoModelError: none has a model, there are several sweeps, each with a best of its own, or the sweep has
+                several objectives and so a ``front``.
         """
         ranked = self.results[-1].ranking() if self.results else {}
+        if not ranked and self.results and (fronts := self.results[-1].fronts()):
+            message = f"{', '.join(fronts)} has several objectives, so no one trial is the best: see .front"
+            raise NoModelError(message)
         if len(ranked) != 1:
             which = (
                 f"each of the sweeps {', '.join(ranked)} has a best trial: see ranked()"
                 if ranked
-                else "; ".join(missing_objectives(self.results[-1]).errors if self.results else ()) or "none ended well"
+                else "; ".join(_why_no_model(self.results[-1]) if self.results else ()) or "none ended well"
             )
             message = f"there is no best trial: {which}"
             raise NoModelError(message)
         return next(iter(ranked.values()))[0]
+
+    @property
+    def front(self) -> tuple[TrialResult, ...]:
+        """The Pareto front under the last policy: the trials that no other beats by all objectives.
+
+        The best by the first objective comes first; ``trial.final_metric`` is its value of that, and ``trial.values``
+        has those of the others by name.
+
+        Raises:
+            NoModelError: the sweep has one objective, none of its trials has all of them within its constraints, or
+                there are several such sweeps.
+        """
+        fronts = self.results[-1].fronts() if self.results else {}
+        if len(fronts) == 1 and (front := next(iter(fronts.values()))):
+            return tuple(front)
+        missing = missing_objectives(self.results[-1]).errors if self.results else ()
+        if len(fronts) > 1:
+            why = f"each of the sweeps {', '.join(fronts)} has its own: results[-1].fronts()"
+        elif fronts:
+            why = "; ".join(missing) or "no trial has a finite value of each objective within the constraints"
+        else:
+            why = "the sweep has one objective: see .best"
+        message = f"there is no front: {why}"
+        raise NoModelError(message)
 
     @property
     def checkpoint(self) -> Path | None:
@@ -83,6 +111,10 @@ class SweepOutcome:
             raise SpeconError(message)
         write_report(self.folder, [self.folder / REPORT_FILE])
         return self.folder / REPORT_FILE
+
+
+def _why_no_model(result: RunResult) -> Sequence[str]:
+    return missing_objectives(result).errors or not_counted(result)
 
 
 class RunOptions(TypedDict, total=False):

@@ -33,19 +33,23 @@ class Objective:
     direction: Direction
 
     def __post_init__(self) -> None:
-        if not 0 < len(str(self.metric)) <= _LONGEST_METRIC:
-            problem = f"an objective is the name of a metric, of 1 to {_LONGEST_METRIC} characters, not {self.metric!r}"
+        if problem := why_no_metric(self.metric):
             raise SweepError(problem)
-        if wrong := sorted(set(_NOT_IN_METRICS.findall(str(self.metric)))):
-            problem = (
-                f"MLflow takes no metric of the name {self.metric!r}: it holds {', '.join(map(repr, wrong))}, and may "
-                "hold letters, digits, spaces and _ - . : / only. Log it under such a name"
-            )
-            raise SweepError(problem)
-        short = posixpath.normpath(str(self.metric))
-        if short != str(self.metric) or short in {".", ".."} or short.startswith(("/", "../")):
-            problem = f"MLflow takes no metric of the name {self.metric!r}: as a path it is another, {short!r}"
-            raise SweepError(problem)
+
+
+def why_no_metric(name: object) -> str | None:
+    """Return why MLflow takes no metric of this name."""
+    if not 0 < len(str(name)) <= _LONGEST_METRIC:
+        return f"an objective is the name of a metric, of 1 to {_LONGEST_METRIC} characters, not {name!r}"
+    if wrong := sorted(set(_NOT_IN_METRICS.findall(str(name)))):
+        return (
+            f"MLflow takes no metric of the name {name!r}: it holds {', '.join(map(repr, wrong))}, and may "
+            "hold letters, digits, spaces and _ - . : / only. Log it under such a name"
+        )
+    short = posixpath.normpath(str(name))
+    if short != str(name) or short in {".", ".."} or short.startswith(("/", "../")):
+        return f"MLflow takes no metric of the name {name!r}: as a path it is another, {short!r}"
+    return None
 
 
 def minimize(metric: str) -> Objective:

@@ -10,9 +10,14 @@ from hera.workflows.models import Arguments, Template
 from hera.workflows.models import Parameter as ParameterModel
 
 from controllers.core import labels
+from controllers.core.aims import Aims, Constraint
 from controllers.core.annotations import why_unnameable
 from controllers.core.labels import PARAMETER_CONTINUE
+from controllers.core.stop_rules import StopRules
 from controllers.policies.kit.settings import DEFAULT_POLICY
+from hera_specon.answer.asked import AskedAnswer
+from hera_specon.answer.outputs import BestTrial, registered_model
+from hera_specon.answer.template import AnswerSettings, add_answer, answer_template
 from hera_specon.devices import check_custom_resources
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
@@ -22,6 +27,7 @@ from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBa
 from hera_specon.manifest import check_templates
 from hera_specon.pod_spec import state_volume
 from hera_specon.points import Search, points
+from hera_specon.printed_metrics import MetricsChoice, check_printed
 from hera_specon.pruners import pruner_policy
 from hera_specon.queues import check_pod_names, queue_name
 from hera_specon.search import Sampler, search_text
@@ -41,7 +47,14 @@ from hera_specon.settings import (
     sweep_means,
     workers_range,
 )
+from hera_specon.several_objectives import (
+    check_amount,
+    check_objectives,
+    check_policy_of_several,
+    check_searched,
+)
 from hera_specon.space import Point, Space, check_space
+from hera_specon.stops import sweep_stops
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
     TrialSettings,
@@ -58,7 +71,9 @@ class _SweepTemplates(SweepTemplateBase):
     """What every sweep is made of, however its trials are written."""
 
     space: Space
-    objective: Objective
+    objective: Objective | None = None
+    objectives: Sequence[Objective] = ()
+    constraints: Sequence[Constraint] = ()
     search: Search | Sampler = "random"
     trials: int | None = None
     seed: int = 0
@@ -72,6 +87,7 @@ class _SweepTemplates(SweepTemplateBase):
     priority: int | None = None
     by: float | str | None = None
     budget: float | None = None
+    stop: StopRules | None = None
     deadline: Goal | None = None
     target: Goal | None = None
     seconds_per_step: Goal | None = None
@@ -85,10 +101,16 @@ class _SweepTemplates(SweepTemplateBase):
     flags: Mapping[str, FlagForm] | None = None
     own_folder: bool | Sequence[str] = False
     queue: str | None = None
+    metrics: MetricsChoice | None = None  # type: ignore[assignment]  # wider than Hera's, which leaves ours out
+    answer: bool = False
+    answer_image: str | None = None
+    register: str | None = None
 
     def __post_init__(self) -> None:
         self._workflow: Workflow | None = None
         self._called = False
+        self._asked = AskedAnswer()
+        self._answering: PartTemplate | None = None
         self._drawn_from = ""
         self._drawn: tuple[Point, ...] = ()
         super().__post_init__()
@@ -103,6 +125,32 @@ class _SweepTemplates(SweepTemplateBase):
     def sweep_id(self) -> str:
         """Identity of the sweep, which Argo fills in: an argument for a step that reads its results."""
         return sweep_id(check_sweep_name(self.name))
+
+    @property
+    def best(self) -> BestTrial:
+        """The best trial, for arguments of the steps after the sweep: ``search.best.params["lr"]``, ``.value``, ...
+
+        A last step of the sweep reads it out of MLflow then. It is there once a Steps or a DAG runs the sweep.
+
+        Raises:
+            SweepError: Nothing runs the sweep yet.
+        """
+        best = self._asked.best(str(self.name), tuple(self.space), registers=self.register is not None)
+        self._tell_answer()
+        return best
+
+    def top(self, count: int) -> str:
+        """Return the ``count`` best trials as a list for ``with_param=``, the best first; fewer if fewer have a value.
+
+        An item has ``trial``, ``value``, ``run_id``, ``checkpoint``, ``params`` and, for each hyperparameter,
+        ``param-<name>``.
+
+        Raises:
+            SweepError: Nothing runs the sweep yet, or ``count`` is no whole number from 1 to 100.
+        """
+        top = self._asked.top(str(self.name), count)
+        self._tell_answer()
+        return top
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Hera's unions make >> fail under type checkers
         """Return the sweep as a step or task of the Steps or DAG around the call.
@@ -124,7 +172,8 @@ class _SweepTemplates(SweepTemplateBase):
             problem = f"sweep {self.name!r} runs once in a workflow; make another sweep with another name"
             raise SweepError(problem)
         self._called = True
-        return super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
+        self._asked.node = super().__call__(*args, **kwargs)  # type: ignore[misc]  # CallableTemplateMixin's
+        return self._asked.node
 
     def _build_template(self) -> Template:
         if (
@@ -133,7 +182,40 @@ class _SweepTemplates(SweepTemplateBase):
             and (self._workflow.kind == "Workflow" or self._workflow.entrypoint is not None)
         ):
             check_templates([template.name or "" for template in self._workflow.templates], self._workflow.entrypoint)
-        return sweep_template(self._fan_out())
+        template = sweep_template(self._fan_out())
+        return add_answer(template, self._answer_settings()) if self._tells else template
+
+    @property
+    def _tells(self) -> bool:
+        """Whether the sweep has a last step that tells its answer."""
+        return self._asked.used or self.answer or self.register is not None
+
+    def _tell_answer(self) -> None:
+        """Add the template of the last step to the workflow, unless it is there."""
+        name, workflow = f"{self.name}{labels.SUFFIX_BEST}", self._workflow
+        if workflow is not None and not any(template is self._answering for template in workflow.templates):
+            self._answering = PartTemplate(
+                name=name, build=lambda: answer_template(self._build_trial(), self._answer_settings())
+            )
+            if not any(template is self._answering for template in workflow.templates):
+                workflow.templates.append(self._answering)
+
+    def _answer_settings(self) -> AnswerSettings:
+        name, fan_out = check_sweep_name(self.name), self._fan_out()
+        return AnswerSettings(
+            sweep=name,
+            sweep_id=sweep_id(name),
+            names=tuple(self.space),
+            points=fan_out.points,
+            numbers=tuple(map(fan_out.number, range(len(fan_out.points)))),
+            objective=self._objectives()[0],
+            tops=tuple(sorted(self._asked.tops)),
+            register=registered_model(self.register),
+            image=self.answer_image,
+            tolerant=self._asked.tolerant,
+            root=self.state_root,
+            store=self.state,
+        )
 
     def _build_trial(self) -> Template:
         """Return the template of a trial, or of one worker where trials have several."""
@@ -154,11 +236,12 @@ class _SweepTemplates(SweepTemplateBase):
         return trial_template(pod, self._trial_settings())
 
     def _trial_settings(self) -> TrialSettings:
-        name = check_sweep_name(self.name)
+        name, (objective, aims) = check_sweep_name(self.name), self._objectives()
         return TrialSettings(
             sweep=name,
             flags={name: flag(name, values, self.flags) for name, values in self.space.items()},
-            objective=self.objective,
+            objective=objective,
+            aims=aims,
             policy=self._policy(),
             retries=self.retries,
             grace=self.grace,
@@ -166,6 +249,7 @@ class _SweepTemplates(SweepTemplateBase):
             weight=self.weight,
             priority=self.priority,
             means=sweep_means(self.by, self.budget),
+            stops=sweep_stops(self.stop, self.budget),
             goals=self._goals(len(self._points())),
             params=params_text(self._points()),
             search=self._search(),
@@ -175,6 +259,7 @@ class _SweepTemplates(SweepTemplateBase):
             mlflow_tracking_uri=self.mlflow_tracking_uri,
             own_folder=own_paths(self.own_folder),
             queue=self._queue(),
+            metrics=check_printed(self.metrics, objective, workers_range(self.workers)),
             keep=kept_checkpoints(self.keep),
             own_security=self._workflow is not None and self._workflow.security_context is not None,
         )
@@ -185,7 +270,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         if workflow is self._workflow:
             return
-        self._workflow, self._called = workflow, False
+        self._workflow, self._called, self._asked = workflow, False, AskedAnswer()
         if not any(template is self for template in workflow.templates):
             workflow.templates.append(self)
         let_continue(workflow)
@@ -202,6 +287,8 @@ class _SweepTemplates(SweepTemplateBase):
             }
         for suffix, build in parts.items():
             PartTemplate(name=f"{self.name}{suffix}", build=build)
+        if self._tells:
+            self._tell_answer()
 
     def _check(self) -> None:
         if self.retry_strategy is not None:
@@ -216,23 +303,30 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         workers_range(self.workers)
         check_place_among_others(self.weight, self.priority)
+        sweep_stops(self.stop, self.budget)
         sweep_means(self.by, self.budget)
         own_paths(self.own_folder)
         self._queue()
+        registered_model(self.register)
         if self.policy is not None:
             check_served(self.policy, self._goal_settings())
-        self._policy()
         check_custom_resources(self.resources)
         if unknown := sorted((self.flags or {}).keys() - self.space.keys()):
             problem = f"flags= names {unknown[0]!r}, which is no hyperparameter of space="
             raise SweepError(problem)
-        self._search()
+        _, aims = self._objectives()
+        check_searched(aims, self._search())
+        check_policy_of_several(aims, self._policy(), self.pruner)
         fan_out, _ = self._fan_out(), self._build_trial()
+        check_amount(aims, len(fan_out.points))
         if wrong := why_unnameable(fan_out.sweep, fan_out.last_number):
             problem = f"a sweep of {len(fan_out.points)} trials cannot have this name: {wrong}"
             raise SweepError(problem)
         added = [parameter.name for parameter in fan_out.added.parameters or []]
         check_distinct([*fan_out.names, *added], "inputs= declares an input twice, or one that every trial already has")
+
+    def _objectives(self) -> tuple[Objective, Aims]:
+        return check_objectives(self.objective, self.objectives, self.constraints)
 
     def _fan_out(self) -> FanOut:
         name, trials = check_sweep_name(self.name), self._points()
@@ -288,6 +382,10 @@ class Sweep(_SweepTemplates, Container):
         space: Hyperparameters by name: ``choice()``, ``uniform()``, ``log_uniform()``, ``integer()``; ``when()`` for
             one that matters only where another has a certain value.
         objective: ``minimize("loss")`` or ``maximize("accuracy")``: a metric that the trials log.
+        objectives: Several in place of ``objective``, at most 4: ``[minimize("loss"), minimize("latency")]``. What the
+            sweep comes to is its Pareto front, by the newest value of each. Policies and goals go by the first alone.
+        constraints: What models must keep: ``[subject_to("memory_mb", "<=", 512)]``, at most 8. A trial that breaks one
+            is never the best.
         search: ``random()`` or ``grid()``, whose points the workflow holds; or ``tpe()``, ``cmaes()`` or
             ``sampler(...)`` for any of Optuna's, which give each trial its hyperparameters when it starts, by how the
             others went: that takes a controller on a cluster.
@@ -312,7 +410,11 @@ class Sweep(_SweepTemplates, Container):
             nodes come and go, it then takes as few of them as end it in time. On one machine it means nothing.
         budget: What the sweep may cost, in the currency of the nodes' prices that the controller was given: it takes as
             many nodes as that pays, or with ``by`` the fewest that end it in time. A plan, not a limit: a sweep that
-            turns out longer is not ended.
+            turns out longer is not ended. ``stop`` ends one.
+        stop: When the sweep ends though not all of its trials have: ``value(0.01)``, ``plateau(trials=20, by=0.001)``,
+            ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``: any of them ends it. Trials that
+            run then are stopped as successes that were cut short, and the others never start. On a cluster that takes
+            a controller.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.
@@ -325,8 +427,9 @@ class Sweep(_SweepTemplates, Container):
         state_claim: Name of the PersistentVolumeClaim (ReadWriteMany) to mount there.
         state_volume: Any other volume of Hera's to mount there, such as ``NFSVolume(server=..., path=...)``.
         keep: Which checkpoints stay once the sweep is over on one machine: ``"all"``, which are the newest two of each
-            trial; ``"newest"`` of each; ``"best"``, the newest of the best trial; or ``"none"``. The newest of a trial
-            that failed or was ended early always stays. In a cluster all stay until ``specon clean``.
+            trial; ``"newest"`` of each; ``"best"``, the newest of the best trial, or of those on the front; or
+            ``"none"``. The newest of a trial that failed or was ended early always stays. In a cluster all stay until
+            ``specon clean``.
         experiment: MLflow experiment; by default the sweep's name.
         mlflow_tracking_uri: Where the trials find MLflow.
         flags: How a hyperparameter stands on the command line where that is not ``--name=value``: ``"--optim.lr={}"``
@@ -339,6 +442,13 @@ class Sweep(_SweepTemplates, Container):
             files and folders. A list of paths, such as ``["checkpoints"]``, has these copied too, however large.
         queue: Name of the Kueue queue in which each trial waits, a LocalQueue of the sweep's namespace. Its pods are
             written as groups of one, which Kueue leaves alone when their shares change.
+        metrics: ``printed(...)`` or ``printed_json(...)`` where the program prints its metrics instead of logging them;
+            in a list also those of Hera's that Argo tells Prometheus.
+        answer: Tell what the sweep came to as outputs of its template, by a last step that reads MLflow. Without it,
+            that step is there where ``best``, ``top()`` or ``register=`` is used.
+        answer_image: Image of that step, any with Python; by default that of the trials.
+        register: Name of a model in MLflow's registry, which gets the best trial's as a new version with the alias
+            ``best``, or with another one: ``"digits@champion"``.
         parallelism: Greatest number of trials at a time.
         resources: The CPU that it requests is the share a policy starts from; by default the limit, else one core
             without a limit. On one machine (``specon run``), a request that you name is a reservation. Where you name

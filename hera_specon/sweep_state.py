@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from controllers.core.actions import Assessment
+from controllers.core.aims import pareto_front
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, Direction, NodeName, Phase, Snapshot, Trial, TrialId
 from hera_specon import formatting
@@ -144,14 +145,37 @@ def where(trial: Trial) -> str:
 
 
 def best_so_far(snapshot: Snapshot) -> list[tuple[Trial, float]]:
-    """Return by sweep the trial that has come to the best value so far, and that value."""
+    """Return by sweep of one objective the trial that has come to the best value so far, and that value.
+
+    Trials that break a constraint, or have not told that they keep it, are left out.
+    """
     best: dict[str, tuple[float, Trial, float]] = {}
     for trial in snapshot.trials:
-        if trial.progress is not None and trial.phase is not Phase.FAILED:
+        if trial.progress is not None and _counts(trial) and not trial.aims.further:
             loss = trial.progress.best if trial.direction is Direction.MINIMIZE else -trial.progress.best
             if trial.sweep not in best or loss < best[trial.sweep][0]:
                 best[trial.sweep] = (loss, trial, trial.progress.best)
     return [(trial, value) for _, trial, value in best.values()]
+
+
+def fronts_so_far(snapshot: Snapshot) -> dict[str, list[Trial]]:
+    """Return by sweep of several objectives the trials that no other beats by the newest values, as far as known."""
+    known: dict[str, list[tuple[tuple[float, ...], Trial]]] = {}
+    for trial in snapshot.trials:
+        if trial.aims.further and trial.progress is not None and _counts(trial) and not trial.diverged:
+            further = trial.aims.losses(dict(trial.progress.also))
+            if further is not None:
+                losses = (trial.direction.loss(trial.progress.latest), *further)
+                known.setdefault(trial.sweep, []).append((losses, trial))
+    return {
+        sweep: [of[place][1] for place in pareto_front([losses for losses, _ in of])] for sweep, of in known.items()
+    }
+
+
+def _counts(trial: Trial) -> bool:
+    """Return whether a trial has not failed, and keeps its constraints as far as it has come."""
+    violations = None if trial.progress is None else trial.aims.violations(dict(trial.progress.also))
+    return trial.phase is not Phase.FAILED and violations is not None and all(by <= 0 for by in violations)
 
 
 def node_rows(snapshot: Snapshot) -> list[NodeRow]:
@@ -211,7 +235,8 @@ class SweepState:
     ``name`` is what people call it, ``where`` the place it runs, ``total`` the trials it has in all. ``steered`` says
     who acts on it. ``missing`` says what could not be learnt and why, ``warnings`` what is wrong with it. ``forecast``
     is the last one of the controller that steers it. ``places`` tells where trials run, on this machine. ``cost`` is
-    what it has cost so far, None where no prices are known. Times of ``snapshot`` and ``forecast`` are seconds since
+    what it has cost so far, None where no prices are known. ``endings`` tells by the name of a sweep why it was ended
+    before all of its trials had. Times of ``snapshot`` and ``forecast`` are seconds since
     the sweep began.
     """
 
@@ -230,6 +255,7 @@ class SweepState:
     warnings: tuple[str, ...] = ()
     places: Mapping[TrialId, TrialProcesses] = field(default_factory=dict)
     cost: float | None = None
+    endings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def counted(self) -> TrialCounts:
@@ -261,11 +287,16 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "policy": state.policy,
         "steered": state.steered,
         "over": state.over,
+        "ended": dict(state.endings),
         "elapsed_s": round(state.snapshot.now, 1),
         "cost": state.cost,
         **({"left_s": 0.0, "left_low_s": 0.0, "left_high_s": 0.0} if state.over else _left(state.left)),
         "counts": {**asdict(count), "ended": count.ended},
         "best": {formatting.short_id(trial.id): value for trial, value in best_so_far(state.snapshot)},
+        "front": {
+            sweep: [formatting.short_id(trial.id) for trial in front]
+            for sweep, front in fronts_so_far(state.snapshot).items()
+        },
         "missing": list(state.missing),
         "warnings": list(state.warnings),
         "trials": [

@@ -27,8 +27,10 @@ from hera.workflows.models import (
 from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
+from controllers.core.aims import Aims
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
 from controllers.core.means import NO_MEANS, Means, means_notes
+from controllers.core.stop_rules import NO_RULES, StopRules, rules_notes
 from controllers.core.word_script import wrap
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.wrapper import most_moves
@@ -36,11 +38,24 @@ from hera_specon.devices import device_problems, tolerations
 from hera_specon.errors import SweepError
 from hera_specon.flags import Flag
 from hera_specon.goals import SweepGoals
-from hera_specon.pod_spec import LEAVE_FILE, container_security, leave_mount, leave_volume, pod_patch, pod_security
+from hera_specon.pod_spec import (
+    LEAVE_FILE,
+    container_security,
+    leave_mount,
+    leave_volume,
+    pod_patch,
+    pod_security,
+    python_mount,
+    python_volume,
+)
+from hera_specon.printed_metrics import PrintedMetrics
 from hera_specon.queues import as_groups_of_one
 from hera_specon.settings import Objective, Workers, check_distinct, input_name, is_whole
+from hera_specon.several_objectives import aims_notes
 from hera_specon.space import Point
 from mlflow_hooks import contract
+from mlflow_hooks.printed import carried
+from mlflow_hooks.printed.command import read_by
 
 DEFAULT_CPU = "1"
 """CPU request of a trial whose author names none: most trainings keep a core busy. There is no limit above it."""
@@ -68,18 +83,21 @@ _LOST: Final = "lastRetry.exitCode == '-1'"
 class TrialSettings:
     """What all trials of a sweep have in common; ``grace`` is in seconds.
 
+    ``aims`` is what the sweep wants beside ``objective``.
     ``flags`` tells how each hyperparameter stands on the command line.
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
     ``weight`` and ``priority`` count among sweeps that share a cluster; None where its author names none.
-    ``means`` are what it may take of nodes that come and go.
+    ``means`` are what it may take of nodes that come and go, ``stops`` the rules that end it early.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
+    ``metrics`` tells how they stand in what the program prints, None where it logs them.
     ``queue`` is the Kueue queue in which each waits, None where none does.
     """
 
     sweep: str
     flags: Mapping[str, Flag]
     objective: Objective
+    aims: Aims
     policy: str | None
     retries: int
     grace: int
@@ -94,9 +112,11 @@ class TrialSettings:
     weight: float | None = None
     priority: int | None = None
     means: Means = NO_MEANS
+    stops: StopRules = NO_RULES
     search: str | None = None
     own_folder: Ordered[str] | None = None
     queue: str | None = None
+    metrics: PrintedMetrics | None = None
     keep: labels.Keep = labels.Keep.ALL
 
     @property
@@ -155,8 +175,9 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         problem = "a sweep needs command=, such as ['python', '-m', 'jobs.vae']"
         raise SweepError(problem)
     program.env = _environment(program.env, settings)
-    pod.volumes = [*(pod.volumes or []), leave_volume()]
-    program.volume_mounts = [*(program.volume_mounts or []), leave_mount()]
+    reader = settings.metrics.reader if settings.metrics else None
+    pod.volumes = [*(pod.volumes or []), leave_volume(), *([python_volume()] if reader else [])]
+    program.volume_mounts = [*(program.volume_mounts or []), leave_mount(), *([python_mount()] if reader else [])]
     check_distinct([volume.name for volume in pod.volumes], "volumes= sets what the sweep sets, or sets it twice")
     places = [mount.mount_path for mount in program.volume_mounts]
     check_distinct(places, "volumes= are mounted where the sweep mounts its own, or two in one place")
@@ -174,9 +195,13 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     if pod.security_context is None and not settings.own_security:
         pod.security_context = pod_security()
     searched = settings.search is not None
-    pod.pod_spec_patch = pod_patch(pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang)
+    pod.pod_spec_patch = pod_patch(
+        pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang, reader=reader
+    )
     if pod.container is not None:
         _pass_hyperparameters(pod.container, settings)
+    if settings.metrics is not None:
+        program.command = read_by(carried.interpreter() if reader else ["python3"], program.command or [])
     return pod
 
 
@@ -258,6 +283,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
     notes = {
         labels.ANNOTATION_OBJECTIVE: settings.objective.metric,
         labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
+        **aims_notes(settings.aims),
     }
     if settings.workers.most > 1:
         notes[labels.ANNOTATION_WORKERS] = str(settings.workers.most)
@@ -273,6 +299,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
     if settings.priority is not None:
         notes[labels.ANNOTATION_PRIORITY] = str(settings.priority)
     notes.update(means_notes(settings.means))
+    notes.update(rules_notes(settings.stops))
     if settings.search is not None:
         notes[labels.ANNOTATION_SEARCH] = settings.search
     if settings.own_folder is not None:
@@ -308,6 +335,8 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         # Whatever the script tells MLflow. It is told by reference, so that there is one place to change the address.
         contract.ENV_TRACKING: "$(MLFLOW_TRACKING_URI)",
     }
+    if settings.metrics is not None:
+        ours[contract.ENV_PRINTED] = settings.metrics.form.encode()
     if settings.state_store is not None:
         ours[contract.ENV_STATE_STORE] = settings.state_store
     if settings.workers.most > 1:

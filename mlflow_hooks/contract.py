@@ -59,6 +59,9 @@ ENV_GRACE: Final = "SPECON_GRACE_S"
 ENV_LEAVE_FILE: Final = "SPECON_LEAVE_FILE"
 """File that names, by its ``ENV_ATTEMPT``, the attempt that is asked to leave; empty until then. Only in a pod: there
 Kubernetes shows an annotation in it, for a controller that may send no signals. It is replaced, never written to."""
+ENV_PRINTED: Final = "SPECON_PRINTED"
+"""What the lines of a program look like whose printed metrics are read, as JSON; empty for ``loss: 0.31`` and the like.
+"""
 ENV_TRIAL_FOLDER: Final = "SPECON_TRIAL_FOLDER"
 """Folder of the trial's own, the same for all its attempts, to write whatever it likes into; only on one machine."""
 ENV_PARENT_RUN_ID: Final = "SPECON_PARENT_RUN_ID"

@@ -106,6 +106,10 @@ class TrackingServer(Protocol):
         """Return where a run's artifacts are, as MLflow names it."""
         ...
 
+    def newest_points(self, run: str) -> list[Point]:
+        """Return the point of the highest step of each metric of a run."""
+        ...
+
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """Set a run's status, and when it ended."""
         ...
@@ -199,6 +203,15 @@ class RestServer:
         answer = self._ask(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
         with _of_another_kind():
             return str(answer["run"]["info"]["artifact_uri"])
+
+    def newest_points(self, run: str) -> list[Point]:
+        """See ``TrackingServer``."""
+        answer = self._ask(f"runs/get?{urllib.parse.urlencode({'run_id': run})}")
+        with _of_another_kind():
+            return [
+                Point(str(of["key"]), float(of["value"]), int(of.get("step", 0)), int(of["timestamp"]))
+                for of in answer["run"].get("data", {}).get("metrics", [])
+            ]
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""
@@ -340,6 +353,12 @@ class LibraryServer:
         """See ``TrackingServer``."""
         with _translated():
             return str(self._client.get_run(run).info.artifact_uri)
+
+    def newest_points(self, run: str) -> list[Point]:
+        """See ``TrackingServer``."""
+        with _translated():
+            metrics = self._client.get_run(run).data._metric_objs  # noqa: SLF001 - only it has the steps
+        return [Point(of.key, float(of.value), int(of.step), int(of.timestamp)) for of in metrics]
 
     def set_status(self, run: str, status: str, ended_at: int | None = None) -> None:
         """See ``TrackingServer``."""

@@ -16,6 +16,7 @@ EXAMPLES = (
     "flowcon2_sweep",
     "mixed_sweep",
     "pace_sweep",
+    "pipeline",
     "target_sweep",
     "vae_sweep",
 )

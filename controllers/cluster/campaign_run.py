@@ -117,6 +117,7 @@ class CampaignRun:
         acts_on = LeaderOnly(self._world, services.leading, recommend=services.recommend)
         self._shared = SharedWorld(acts_on, self._left.of)
         self._heard: tuple[object, ...] = ()
+        self._rules = campaign.stops
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
         self._asks = AsksInText()
@@ -152,7 +153,12 @@ class CampaignRun:
         self._asks.take(campaign.annotations.get(labels.ANNOTATION_ASKED, ""))
         if self._over or self.done or not self._record.looked_up or not self._record.at_home:
             return
-        if self._changed_cluster() or self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, "")):
+        changed = (
+            self._changed_cluster(),
+            self._changed_rules(),
+            self._change.take(campaign.annotations.get(labels.ANNOTATION_SET_POLICY, "")),
+        )
+        if any(changed):
             # What the engine remembers goes on; what the policy before it remembered does not.
             self.keep_state()
             self._driver = self._steered_by(self._change.policy)
@@ -257,6 +263,7 @@ class CampaignRun:
             ),
             requests=AsksOfAll(self._asks, self._shared),
             search=self._searches,
+            stops=lambda: self._campaign.stops,
             logs=(report,),
             observers=(self._tags, usage, self._left),
             cores_used=usage.cores_used,
@@ -307,6 +314,11 @@ class CampaignRun:
         self._choose_policy()
         return True
 
+    def _changed_rules(self) -> bool:
+        """Return whether sweeps have come whose rules were not known: Argo shows a template once it is used."""
+        before, self._rules = self._rules, self._campaign.stops
+        return before != self._rules
+
     def _as_it_can(self, policy: Policy[Any]) -> Policy[Any]:
         """Return ``policy`` as far as the cluster can carry it out, and say what it goes without."""
         if not goes_without_shares(policy, self._could):
@@ -329,7 +341,12 @@ class CampaignRun:
             return record.where.scope(lacking=self._lacking > 0)
 
         self._source = MlflowSource(
-            services.client, scope, world.objectives, self._clock.from_epoch, epoch=self._clock.epoch
+            services.client,
+            scope,
+            world.objectives,
+            self._clock.from_epoch,
+            epoch=self._clock.epoch,
+            further=world.further_metrics,
         )
         self._trial_runs = CampaignTrialRuns(
             services.client,

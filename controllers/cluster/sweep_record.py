@@ -23,6 +23,7 @@ from controllers.core.results import RunResult
 from controllers.record.forecasts import ToldForecast
 from controllers.record.timeline import TimelineEvent
 from controllers.tracking.access import MlflowAwayError, shown
+from controllers.tracking.front_tags import tag_front
 from controllers.tracking.mlflow_source import Scope
 from controllers.tracking.script_runs import Whereabouts
 from controllers.tracking.sweep_runs import (
@@ -241,6 +242,7 @@ class SweepRecord:
             for sweep, run in self._opened.items():
                 if result is not None:
                     self._settle(sweep, run, result, self._ending.objectives)
+                    tag_front(self._client, run, self.where.experiments(), result)
                 close_sweep(self._client, run, result, status=self._ending.status)
             self.closed = True
 

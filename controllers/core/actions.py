@@ -84,7 +84,7 @@ class Suspend:
 class Stop:
     """End the trial for good as a success that was cut short, with a checkpoint where it runs.
 
-    ``why`` is kept with the trial: in words for a person.
+    One that waits, for a place or for room, never starts. ``why`` is kept with the trial: in words for a person.
     """
 
     trial: TrialId

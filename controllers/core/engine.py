@@ -14,7 +14,7 @@ from controllers.core.errors import SearchError, SearchPending
 from controllers.core.goals import with_goals_told
 from controllers.core.model import NodeName, Point, Progress, Snapshot, Trial, TrialId
 from controllers.core.node_kinds import KnownKinds, believed_kinds, came_since, kinds_after
-from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
+from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state, state_after_another
 from controllers.core.ports import (
     ActionLog,
     MetricSource,
@@ -217,7 +217,9 @@ class Engine(Generic[S]):
         except ValidationError:
             # Progress is read again from the metrics; a policy that starts over is slow, never wrong.
             memory = nothing
-        if memory.decisions and memory.policy == self._policy.name:
+        if memory.decisions and memory.policy != self._policy.name:
+            state = state_after_another(self._policy, memory.decisions)
+        elif memory.decisions:
             with suppress(PolicyStateError):
                 state = load_state(self._policy, memory.decisions)
         return memory, state

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from controllers.core import labels
 from controllers.core.actions import Assessment
+from controllers.core.aims import Aims, read_aims
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction, Goals, Snapshot, Trial, TrialId
 
@@ -41,6 +42,27 @@ def goals_in(notes: Mapping[str, str]) -> AskedGoals:
     """
     names = (labels.ANNOTATION_DEADLINE, labels.ANNOTATION_TARGET, labels.ANNOTATION_SECONDS_PER_STEP)
     return AskedGoals(*(_number(name, notes.get(name)) for name in names))
+
+
+def aims_in(notes: Mapping[str, str]) -> Aims:
+    """Return what a trial's annotations want beside its first objective.
+
+    Raises:
+        GoalError: One is no objective or no constraint, there are too many, or the first objective comes again.
+    """
+    further, bounds = (
+        notes.get(name, "") for name in (labels.ANNOTATION_FURTHER_OBJECTIVES, labels.ANNOTATION_CONSTRAINTS)
+    )
+    try:
+        aims = read_aims(further, bounds)
+    except ValueError as error:
+        message = f"annotation {labels.ANNOTATION_FURTHER_OBJECTIVES} or {labels.ANNOTATION_CONSTRAINTS}: {error}"
+        raise GoalError(message) from None
+    first = notes.get(labels.ANNOTATION_OBJECTIVE)
+    if any(objective.metric == first for objective in aims.further):
+        message = f"annotation {labels.ANNOTATION_FURTHER_OBJECTIVES} names the first objective {first!r} again"
+        raise GoalError(message)
+    return aims
 
 
 def reached(value: float, target: float, direction: Direction) -> bool:

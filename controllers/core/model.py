@@ -11,6 +11,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, NewType, TypeVar
 
+from controllers.core.aims import NO_AIMS, Aims
+from controllers.core.aims import Direction as Direction  # noqa: PLC0414 - a word of the vocabulary
 from controllers.core.devices import NO_DEVICES, Devices
 
 T = TypeVar("T")
@@ -22,13 +24,6 @@ Value = str | int | float | bool
 """A hyperparameter's value as its author's program gets it."""
 Point = tuple[tuple[str, Value], ...]
 """All hyperparameters of one trial by name, as a search found them."""
-
-
-class Direction(StrEnum):
-    """Which way the objective improves."""
-
-    MINIMIZE = "minimize"
-    MAXIMIZE = "maximize"
 
 
 class Ask(StrEnum):
@@ -94,7 +89,8 @@ class Sample:
     ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts, and so does
     ``cpu_wait``: the seconds for which its threads waited for a CPU, each counted. ``best`` is the best value so far,
     from a source that knows of values which no poll has shown. ``training`` tells one training of the trial from
-    another that began again from nothing; empty where there is only one.
+    another that began again from nothing; empty where there is only one. ``also`` has the newest values of what its
+    sweep wants beside its first objective (``Aims.metrics``), by name; only finite ones.
     """
 
     value: float
@@ -106,6 +102,7 @@ class Sample:
     best: float | None = None
     training: str = ""
     cpu_wait: float | None = None
+    also: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,8 @@ class Progress:
 
     ``first`` and ``best`` normalise the objective; ``dropped`` counts NaN and infinite reports, and
     ``dropped_report`` is time and step of the newest of them, so that reading it again does not count it again.
-    ``training`` is that of the reports: what was known of an earlier one does not count.
+    ``training`` is that of the reports: what was known of an earlier one does not count. ``also`` is the newest
+    sample's.
     """
 
     first: float
@@ -128,6 +126,7 @@ class Progress:
     dropped_report: tuple[float, int] | None = None
     training: str = ""
     cpu_wait: float | None = None
+    also: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,8 @@ class Trial:
     each worker of the attempt that a move leads to, by rank; empty where it leads nowhere yet. ``may_use`` are the
     nodes to which selectors, affinity and taints let it go, None where these keep it off none. ``threads`` is with how
     many each worker was told to compute, 0 where nobody told it. ``may_ask`` are the kinds of nodes to which they would
-    let it go, by name, None where they keep it off none.
+    let it go, by name, None where they keep it off none. ``direction`` is that of the first objective, ``aims`` what
+    its sweep wants beside that.
     """
 
     id: TrialId
@@ -190,6 +190,7 @@ class Trial:
     may_use: frozenset[NodeName] | None = None
     threads: int = 0
     may_ask: frozenset[str] | None = None
+    aims: Aims = NO_AIMS
 
     @property
     def gang(self) -> bool:
@@ -257,6 +258,7 @@ class Trial:
             self.may_use,
             self.threads,
             self.may_ask,
+            self.aims,
         )
 
 

@@ -98,18 +98,22 @@ class MissingObjectives:
 def with_what_they_logged(
     trials: Iterable[TrialResult], logged: Callable[[TrialResult], Collection[str] | None]
 ) -> tuple[TrialResult, ...]:
-    """Return ``trials``, those that never logged their objective with what they logged instead.
+    """Return ``trials``, each with what it never logged of what its sweep goes by, and what it logged instead.
 
     Args:
         trials: of a sweep that is over.
         logged: gives the names of all metrics of a trial, None where nobody knows.
     """
-    return tuple(
-        replace(trial, logged_instead=others(trial.objective, names))
-        if trial.objective and (names := logged(trial)) is not None and trial.objective not in names
-        else trial
-        for trial in trials
-    )
+    told = []
+    for trial in trials:
+        names = logged(trial) if trial.objective else None
+        if names is not None:
+            instead = None if trial.objective in names else others(trial.objective, names)
+            unlogged = tuple(name for name in trial.aims.metrics if name not in names)
+            told.append(replace(trial, logged_instead=instead, unlogged=unlogged))
+        else:
+            told.append(trial)
+    return tuple(told)
 
 
 def missing_objectives(result: RunResult) -> MissingObjectives:
@@ -125,7 +129,42 @@ def missing_objectives(result: RunResult) -> MissingObjectives:
             errors.append(_nobody(sweep, objective, silent))
         else:
             warnings += _some(silent, result.policy)
+            further_errors, further_warnings = _missing_further(sweep, trials, result.policy)
+            errors += further_errors
+            warnings += further_warnings
     return MissingObjectives(tuple(errors), tuple(warnings))
+
+
+def _missing_further(sweep: str, trials: Sequence[TrialResult], policy: str) -> tuple[list[str], list[str]]:
+    """Return what is wrong with objectives beside the first and with constraints, where some logged the first."""
+    errors, warnings = list[str](), list[str]()
+    well = [trial for trial in trials if trial.succeeded and not trial.stopped and not trial.without_objective]
+    for metric in dict.fromkeys(metric for trial in well for metric in trial.aims.metrics):
+        silent = [trial for trial in well if metric in trial.unlogged]
+        if silent and len(silent) == len(well):
+            of = sweep or "the sweep"
+            errors.append(f"no trial of {of} logged {metric!r}, which it goes by, although {len(silent)} ended well")
+        else:
+            told = f"but never logged {metric!r}: it is neither the best nor on a front"
+            warnings += [f"{trial.id} ended well under {policy}, {told}" for trial in silent[:_MOST_TRIALS]]
+            if len(silent) > _MOST_TRIALS:
+                warnings.append(f"and {len(silent) - _MOST_TRIALS} more never logged {metric!r}")
+    return errors, warnings
+
+
+def not_counted(result: RunResult) -> list[str]:
+    """Return which trials ended well and are neither the best nor on a front: they break a constraint, or diverged.
+
+    Those that never logged what their sweep goes by are told of by ``missing_objectives``.
+    """
+    whys = [
+        f"{trial.id} under {result.policy} is neither the best nor on a front: it {why}"
+        for trial in result.trials
+        if trial.aims and trial.succeeded and not trial.unlogged and not trial.diverged
+        if (why := trial.why_not_counted) is not None and trial.logged_instead is None
+    ]
+    more = len(whys) - _MOST_TRIALS
+    return [*whys[:_MOST_TRIALS], *([f"and {more} more under {result.policy} do not count so"] if more > 0 else [])]
 
 
 def _nobody(sweep: str, objective: str, silent: Sequence[TrialResult]) -> str:
@@ -133,8 +172,8 @@ def _nobody(sweep: str, objective: str, silent: Sequence[TrialResult]) -> str:
     told = f"no trial of {sweep or 'the sweep'} logged its objective {objective!r}, although {len(silent)} ended well"
     if not names:
         return (
-            f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric, or on "
-            f"one machine print it, as in '{objective}: 0.31'. A "
+            f"{told}; they logged nothing at all: log it with t.log({objective}=...), or by mlflow.log_metric, or "
+            f"print it, as in '{objective}: 0.31', and read it by Sweep(metrics=printed()). A "
             "script that calls mlflow.set_tracking_uri() logs to another server: leave the call out, or set "
             "MLFLOW_TRACKING_URI to that server for specon"
         )

@@ -1,7 +1,7 @@
 """What a policy is. A policy decides as data; it never acts, waits, or looks anything up."""
 
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -50,6 +50,15 @@ class Policy(Protocol[S]):
         ...
 
 
+@runtime_checkable
+class OutlivesPolicies(Protocol):
+    """A policy around another, which goes on with what it knows where the one within is replaced."""
+
+    def after_another(self, text: str) -> Any:  # noqa: ANN401 - each policy has its own state
+        """Return the state to begin with, from what ``dump_state`` wrote of it around another policy."""
+        ...
+
+
 def dump_state(policy: Policy[S], state: S) -> str:
     """Return ``state`` as one line of JSON."""
     return _adapter(policy).dump_json(state).decode()
@@ -67,6 +76,12 @@ def load_state(policy: Policy[S], text: str) -> S:
         message = f"not a saved state of the policy {policy.name!r}: {text[:120]!r} ({error.errors()[0]['msg']})"
         raise PolicyStateError(message) from error
     return loaded
+
+
+def state_after_another(policy: Policy[S], text: str) -> S:
+    """Return the state that ``policy`` begins with where it follows another, whose state ``text`` is."""
+    state: S = policy.after_another(text) if isinstance(policy, OutlivesPolicies) else policy.initial()
+    return state
 
 
 def _adapter(policy: Policy[Any]) -> TypeAdapter[Any]:

@@ -127,6 +127,10 @@ class World(Protocol):
         """Return the name of each submitted trial's objective."""
         ...
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return the metrics of each submitted trial that count beside its objective; none of trials without any."""
+        ...
+
     def short(self, trial: str) -> str:
         """Return the id of a trial that is the same in every run of its sweep."""
         ...

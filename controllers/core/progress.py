@@ -45,6 +45,9 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
         return previous
     if previous is not None and previous.training != sample.training:
         previous = None
+    if previous is not None and previous.also != sample.also:
+        # Such metrics come when they come, and need no report of the objective with them.
+        previous = replace(previous, also=sample.also)
     order = _order(sample)
     if not math.isfinite(sample.value):
         if previous is None or order <= max(_order(previous), previous.dropped_report or (-math.inf, 0)):
@@ -72,6 +75,7 @@ def merge(previous: Progress | None, sample: Sample, direction: Direction) -> Pr
         dropped_report=None if previous is None else previous.dropped_report,
         training=sample.training,
         cpu_wait=_finite(sample.cpu_wait),
+        also=sample.also,
     )
 
 

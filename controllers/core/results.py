@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, field, fields
 from operator import itemgetter
 from typing import Any
 
+from controllers.core.aims import NO_AIMS, Aims, pareto_front, read_aims
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction
+from controllers.core.stop_rules import why_ended
 
 _MOST_TOLD = 5
 
@@ -30,7 +32,9 @@ class TrialResult:
     of the workers of its first attempt, by rank, where the world tells them. ``logged_instead`` names the metrics of a
     trial that never logged its objective; it is None where the trial did, or nobody knows. ``begun_again`` is how
     many of its attempts began from nothing although one before had trained, where the world counts them. ``cost`` is
-    what its part of nodes cost, None where no price is known.
+    what its part of nodes cost, None where no price is known. ``further_objectives`` and ``constraints`` are what its
+    sweep wants beside ``objective``, as ``read_aims`` reads it; ``values`` has the newest finite values of their
+    metrics, and ``unlogged`` names those of them that it is known to have never logged.
     """
 
     id: str
@@ -59,6 +63,42 @@ class TrialResult:
     logged_instead: tuple[str, ...] | None = None
     begun_again: int = 0
     cost: float | None = None
+    further_objectives: str = ""
+    constraints: str = ""
+    values: dict[str, float] = field(default_factory=dict)
+    unlogged: tuple[str, ...] = ()
+
+    @property
+    def aims(self) -> Aims:
+        """What its sweep wants beside its first objective."""
+        try:
+            return read_aims(self.further_objectives, self.constraints)
+        except ValueError:  # of a file that somebody wrote
+            return NO_AIMS
+
+    @property
+    def losses(self) -> tuple[float, ...] | None:
+        """How bad its model is by each objective, the first one first; None where it is not known by one of them."""
+        first, further = self.loss, self.aims.losses(self.values)
+        return None if first is None or further is None else (first, *further)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether its model is known to keep all constraints."""
+        violations = self.aims.violations(self.values)
+        return violations is not None and all(violation <= 0 for violation in violations)
+
+    @property
+    def why_not_counted(self) -> str | None:
+        """Why it can be neither the best nor on a front, though it came to an end that is no failure."""
+        if self.losses is not None and self.feasible:
+            return None
+        for metric in self.aims.metrics:
+            if metric not in self.values:
+                return f"{'never logged' if metric in self.unlogged else 'has no finite value of'} {metric!r}"
+        values = ((bound, self.values[bound.metric]) for bound in self.aims.constraints)
+        broken = [f"breaks {bound} with {value:.6g}" for bound, value in values if bound.violation(value) > 0]
+        return ", ".join(broken) or f"has no finite value of {self.objective!r}"
 
     @property
     def loss(self) -> float | None:
@@ -102,6 +142,19 @@ def told_again(begun_again: Mapping[str, int]) -> list[str]:
         if times
     ]
     return told if len(told) <= _MOST_TOLD else [*told[:_MOST_TOLD], f"and {len(told) - _MOST_TOLD} more began again"]
+
+
+def told_endings(result: "RunResult") -> list[str]:
+    """Return in words which sweeps were ended, why, and how many of their trials had trained to their end."""
+    told = []
+    for sweep, why in result.endings.items():
+        trials = [trial for trial in result.trials if trial.sweep == sweep]
+        early = sum(bool(trial.stopped) for trial in trials)
+        told.append(
+            f"{sweep or 'the sweep'} was ended under {result.policy}: {why}; {early} of its {len(trials)} trials were "
+            "cut short or never started"
+        )
+    return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +205,45 @@ class RunResult:
         told = [trial.met_deadline for trial in self.trials if trial.met_deadline is not None]
         return DeadlinesMet(len(told), sum(told))
 
+    @property
+    def endings(self) -> dict[str, str]:
+        """Why sweeps were ended before all of their trials had, by their names."""
+        return why_ended((trial.sweep, trial.stopped) for trial in self.trials)
+
     def ranking(self) -> dict[str, list[TrialResult]]:
-        """Return by sweep the trials that have a model, the best first; those that were ended early count too."""
+        """Return by sweep the trials that have a model, the best first; those that were ended early count too.
+
+        Trials that break a constraint are left out, and so are sweeps of several objectives: see ``fronts``.
+        """
         losses: dict[str, list[tuple[float, TrialResult]]] = {}
         for trial in self.trials:
-            if (loss := trial.loss) is not None:
+            if (loss := trial.loss) is not None and not trial.aims.further and trial.feasible:
                 losses.setdefault(trial.sweep, []).append((loss, trial))
         # Of equals, the one that was submitted first.
         return {sweep: [trial for _, trial in sorted(of, key=itemgetter(0))] for sweep, of in losses.items()}
+
+    def fronts(self) -> dict[str, list[TrialResult]]:
+        """Return by sweep of several objectives its Pareto front, the best by the first objective first.
+
+        It has the trials that no other beats: none is as good by all objectives and better by one. Trials that break a
+        constraint, or lack a finite value of an objective, are not on it; those that were ended early may be.
+        """
+        known: dict[tuple[str, str], list[tuple[tuple[float, ...], TrialResult]]] = {}
+        for trial in self.trials:
+            if trial.aims.further:
+                of_sweep = known.setdefault((trial.sweep, trial.further_objectives), [])
+                if trial.feasible and (losses := trial.losses) is not None:
+                    of_sweep.append((losses, trial))
+        fronts: dict[str, list[TrialResult]] = {}
+        for (sweep, _), counted in known.items():
+            front = [counted[place] for place in pareto_front([losses for losses, _ in counted])]
+            fronts.setdefault(sweep, []).extend(trial for _, trial in sorted(front, key=itemgetter(0)))
+        return fronts
+
+    def best(self) -> dict[str, tuple[str, ...]]:
+        """Return by sweep the ids of the best trial, or of those on the front; only of sweeps that have any."""
+        best = {sweep: (ranked[0].id,) for sweep, ranked in self.ranking().items()}
+        return best | {sweep: tuple(trial.id for trial in front) for sweep, front in self.fronts().items() if front}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures for scripts, as ``specon run --json`` writes them."""
@@ -173,6 +257,7 @@ class RunResult:
             "suspensions": sum(t.suspensions for t in self.trials),
             "scales": sum(t.scales for t in self.trials),
             "stopped": sum(bool(t.stopped) for t in self.trials),
+            "ended": self.endings,
             "diverged": [t.id for t in self.trials if t.diverged],
             "without_objective": [t.id for t in self.trials if t.without_objective],
             "deadlines": self.deadlines.asked,
@@ -181,6 +266,7 @@ class RunResult:
             "cost": self.cost,
             "idle_cost": self.idle_cost,
             "best": {sweep: ranked[0].id for sweep, ranked in self.ranking().items()},
+            "front": {sweep: [trial.id for trial in front] for sweep, front in self.fronts().items()},
             "trials": [asdict(t) for t in self.trials],
         }
 

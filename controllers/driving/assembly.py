@@ -1,6 +1,6 @@
 """The one place where an engine is put together, whatever world it drives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from controllers.core.actions import Action, Resize
@@ -9,7 +9,8 @@ from controllers.core.errors import SpeconError
 from controllers.core.means import NO_MEANS, Means
 from controllers.core.policy import Policy
 from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, Search, StateStore, World
-from controllers.policies import Guarded, LetGo, Managed, OffLeavingNodes, WithinMeans
+from controllers.core.stop_rules import StopRules
+from controllers.policies import Guarded, LetGo, Managed, OffLeavingNodes, UntilEnough, WithinMeans
 from controllers.policies.comparison.clairvoyant import uninformed_parts
 from controllers.search import OptunaSearch
 
@@ -37,6 +38,7 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     guard: Callable[[Policy[Any]], Policy[Any]] = guard_policy,
     requests: Requests | None = None,
     search: Search | None = None,
+    stops: Mapping[str, StopRules] | None = None,
 ) -> Engine[Any]:
     """Return the engine that steers the sweep of ``world`` by ``policy``.
 
@@ -50,8 +52,11 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
         guard: Wraps the policy in what keeps it from harm.
         requests: What owners ask of their trials; nobody can ask without.
         search: Finds the hyperparameters that are left to a search; without it, they are looked for at once.
+        stops: When each sweep ends before all its trials have, by its name.
     """
     steered = Managed(policy=guard(policy)) if requests is not None else guard(policy)
+    if rules := {sweep: given for sweep, given in (stops or {}).items() if given}:
+        steered = UntilEnough(policy=steered, rules=rules)
     return Engine(steered, world, source, store, logs, observers, search=search or OptunaSearch(), requests=requests)
 
 

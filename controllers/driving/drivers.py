@@ -8,6 +8,7 @@ from controllers.core.forecast import Forecast
 from controllers.core.model import TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, Search, StateStore, World
+from controllers.core.stop_rules import StopRules
 from controllers.driving.assembly import assemble
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Beats, Driver
@@ -39,6 +40,7 @@ class SweepPorts:
         show_forecast: Each gets every forecast.
         tell_silence: Gets a trial that says nothing, and a line for people.
         search: Finds hyperparameters that are left to a search; without it, they are looked for at once.
+        stops: Tells when each sweep ends before all its trials have, by its name.
         acted_on: What engines see and act on, where that is not ``world`` as it is.
         acts_as: Gives the policy by which nodes are really shared, where that is not the one that decides.
     """
@@ -59,6 +61,7 @@ class SweepPorts:
     show_forecast: Sequence[Callable[[Forecast], None]]
     tell_silence: Callable[[TrialId, str], object]
     search: Search | None = None
+    stops: Callable[[], Mapping[str, StopRules]] = dict
     acted_on: World | None = None
     acts_as: Callable[[Policy[Any]], Policy[Any]] | None = None
 
@@ -83,6 +86,7 @@ def make_drivers(ports: SweepPorts) -> Callable[[Policy[Any]], Driver]:
             guard=ports.guard,
             requests=ports.requests,
             search=ports.search,
+            stops=ports.stops(),
         )
         # The clock of the controller before may have been ahead of this one: nothing happened in the future.
         ports.clock.not_before(engine.saved_at)

@@ -65,6 +65,10 @@ class WrappedWorld:
         """Return the name of each trial's objective."""
         return self._world.objectives()
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return the metrics of each trial that count beside its objective."""
+        return self._world.further_metrics()
+
     def short(self, trial: str) -> str:
         """Return the id of a trial that is the same in every run of its sweep."""
         return self._world.short(trial)

@@ -9,7 +9,7 @@ from typing import Any
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
-from controllers.core.goals import GoalError, goals_in
+from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
 from controllers.core.word_script import unwrap
 from controllers.search import read_search
@@ -20,6 +20,7 @@ from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program
 from controllers.worlds.local.workflow.fields import GPU, SELECTORS
 from controllers.worlds.local.working_folders import read_own
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
+from mlflow_hooks.printed.command import program_of
 from mlflow_hooks.threads import cores
 
 
@@ -96,7 +97,7 @@ def pythons_told(planned: Sequence[PlannedTrial]) -> list[str]:
     """Return a line for each interpreter that the word ``python`` means in a trial and that may surprise."""
     lines = dict[str, None]()
     for step in (trial.step for trial in planned if trial.step.command):
-        command, env = unwrap(step.command + step.args), _with_path(step)
+        command, env = unwrap(program_of(step.command + step.args)), _with_path(step)
         word = command[0]
         meant, path = interpreter_of(command, env), shutil.which(word, path=env.get("PATH"))
         if meant and sys.executable not in {word, meant}:
@@ -136,6 +137,7 @@ def _check_annotations(step: PodStep) -> None:
         raise SpeconError(message)
     try:
         goals_in(step.annotations)
+        aims_in(step.annotations)
     except GoalError as error:
         message = f"step {step.id}: {error}"
         raise SpeconError(message) from error
@@ -151,7 +153,7 @@ def _check_annotations(step: PodStep) -> None:
 def _check_trial(trial: PlannedTrial, machine: Machine) -> None:
     step, largest = trial.step, max(machine.nodes.values())
     _check_annotations(step)
-    for command in unwrap(step.words(step.command + step.args))[: bool(step.command)]:
+    for command in unwrap(program_of(step.words(step.command + step.args)))[: bool(step.command)]:
         # Without it, each attempt of each trial would fail for itself.
         program = interpreter_of((command,), _with_path(step)) or shutil.which(command, path=step.env.get("PATH"))
         if not program:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from controllers.core import labels
+from controllers.core.goals import aims_in
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.ports import MetricSource
 from controllers.worlds.local.jobs import LocalJob
@@ -45,18 +46,27 @@ class OverJournals:
         samples = self._source.poll()
         return {
             **samples,
-            **{trial: self._dated(trial, last, samples.get(trial)) for trial, last in self._journalled().items()},
+            **{trial: self._shown_as(trial, last, samples.get(trial)) for trial, last in self._journalled().items()},
         }
 
-    def _dated(self, trial: TrialId, last: Sample, before: Sample | None) -> Sample:
-        """Return ``last`` with a time that can be: the clock that stamped it may have been set since ``before``."""
-        known, shown = self._shown.get(trial, (None, before))
-        if known is last and shown is not None:
+    def _shown_as(self, trial: TrialId, last: Sample, tracked: Sample | None) -> Sample:
+        """Return ``last`` with a time that can be: the clock that stamped it may have been set since the one before.
+
+        What the script has only ``tracked``, past its hooks, is added.
+        """
+        known, shown = self._shown.get(trial, (None, tracked))
+        also = last.also if tracked is None else also_of(last, tracked)
+        if known is last and shown is not None and shown.also == also:
             return shown  # the same object, so that nobody takes it for news
         at = min(last.at, self._now())
-        shown = replace(last, at=at if shown is None else max(at, shown.at))
+        shown = replace(last, at=at if shown is None else max(at, shown.at), also=also)
         self._shown[trial] = last, shown
         return shown
+
+
+def also_of(journalled: Sample, tracked: Sample) -> tuple[tuple[str, float], ...]:
+    """Return what counts beside the objective of a trial whose script may log a part of it past its hooks."""
+    return tuple({**dict(tracked.also), **dict(journalled.also)}.items())
 
 
 @dataclass(slots=True)
@@ -98,10 +108,10 @@ class JournalReader:
         return {trial: journal.sample for trial, journal in self._journals.items() if journal.sample is not None}
 
     def _look(self, job: LocalJob) -> None:
-        objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
+        objective, also = job.step.annotations[labels.ANNOTATION_OBJECTIVE], aims_in(job.step.annotations).metrics
         known = self._journals.get(TrialId(job.trial), _Journal())
         try:
-            points, offset = read_points(self._root / job.trial, (objective, *_OURS), known.offset)
+            points, offset = read_points(self._root / job.trial, (objective, *also, *_OURS), known.offset)
         except OSError:
             return  # a disk that stutters; the next look reads it
         if offset < known.offset:
@@ -118,9 +128,9 @@ class JournalReader:
             if point.key == objective and math.isfinite(point.value):
                 known.best = point.value if known.best is None else better(known.best, point.value)
         if objective in known.newest:
-            known.sample = self._sample(objective, known)
+            known.sample = self._sample(objective, known, also)
 
-    def _sample(self, objective: str, known: _Journal) -> Sample:
+    def _sample(self, objective: str, known: _Journal, also: Iterable[str]) -> Sample:
         newest = known.newest
         cpu, waited, first, total = (newest[key].value if key in newest else None for key in _OURS)
         return Sample(
@@ -132,6 +142,9 @@ class JournalReader:
             steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
             best=known.best,
             cpu_wait=waited,
+            also=tuple(
+                (name, newest[name].value) for name in also if name in newest and math.isfinite(newest[name].value)
+            ),
         )
 
 

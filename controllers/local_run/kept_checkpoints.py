@@ -86,15 +86,15 @@ def drop_unkept(folder: Path, ledger: JobLedger, result: RunResult, uid: str) ->
 
 def _over(ledger: JobLedger, result: RunResult, uid: str) -> list[_Outcome]:
     """Return the trials whose checkpoints may go."""
-    ranking = result.ranking()
-    best = {ranked[0].id for ranked in ranking.values()}
+    best_of = result.best()
+    best = {trial for trials in best_of.values() for trial in trials}
     over = []
     for job in ledger.jobs.values():
         keep = _keep(job)
         if not job.trial or keep is Keep.ALL or not job.phase.ended:
             continue
         # A trial that failed or was ended early may go on; and where none is known to be the best, any may be.
-        known = job.step.labels.get(labels.LABEL_SWEEP) in ranking
+        known = job.step.labels.get(labels.LABEL_SWEEP) in best_of
         wanted = job.trial.removeprefix(f"{uid}.") in best or not known
         stays = keep is Keep.NEWEST or (keep is Keep.BEST and wanted) or job.phase is not Phase.SUCCEEDED
         over.append(_Outcome(job, keep, stays))

@@ -150,10 +150,10 @@ class LateMlflow:
         side = self.within(0.0)
         return side.source.run_ids if side else {}
 
-    def settle(self, within_s: float) -> None:
-        """Wait until the runs show all that was decided."""
+    def settle(self, within_s: float, *, hurried: bool = True) -> None:
+        """Wait until the runs show all that was decided; ``hurried`` where nothing trains any more."""
         if side := self.within(0.0):
-            side.settle(within_s)
+            side.settle(within_s, hurried=hurried)
 
     def news(self) -> Iterable[str]:
         """Yield in words, once for each, that MLflow is away, and which other experiments trials log to."""

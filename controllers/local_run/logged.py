@@ -5,10 +5,10 @@ from pathlib import Path
 
 from controllers.core.model import TrialId
 from controllers.core.results import TrialResult
-from controllers.local_run.printed import lines_of, printed_metrics
 from controllers.tracking.mlflow_source import MlflowSource
 from controllers.worlds.local.jobs import file_name
 from mlflow_hooks.journal import logged_keys
+from mlflow_hooks.printed.named import lines_of, printed_metrics
 
 
 class NamesLogged:
@@ -29,7 +29,7 @@ class NamesLogged:
         """Return the names for a trial; None where nobody can tell."""
         trial = TrialId(f"{self._uid}.{result.id}")
         known = self._source.logged.get(trial, frozenset())
-        if result.objective in known:
+        if known >= {result.objective, *result.aims.metrics}:
             return known  # a journal may be long, and tells nothing that matters here
         try:
             journalled = logged_keys(self._state_root / trial)

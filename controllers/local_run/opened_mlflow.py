@@ -48,6 +48,10 @@ class Followed(Protocol):
         """Return the name of each submitted trial's objective; may be asked from any thread."""
         ...
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return the metrics of each submitted trial that count beside that; likewise."""
+        ...
+
 
 class Seldom:
     """A source that is asked as often as anybody likes, and asks another seldom.
@@ -112,6 +116,7 @@ class OpenedMlflow:
             sweep.objectives,
             clock.from_epoch,
             epoch=clock.epoch,
+            further=sweep.further_metrics,
         )
         self._seldom = Seldom(self.source, _SELDOM_S)
         reader = self._stack.enter_context(BackgroundReader(_EVERY_S))
@@ -130,9 +135,10 @@ class OpenedMlflow:
         running = [job for job in jobs if job.trial and job.placed]
         self._seldom.often = not all(is_hooked(self._root / job.trial) for job in running)
 
-    def settle(self, within_s: float) -> None:
-        """Wait until the runs show all that was decided; no trial trains any more."""
-        self._writer.hurry()
+    def settle(self, within_s: float, *, hurried: bool) -> None:
+        """Wait until the runs show all that was decided; ``hurried`` where no trial trains any more."""
+        if hurried:
+            self._writer.hurry()
         self.source.poll(whole=True)  # runs may have been made since the last look
         self._tags.settle(within_s)
 

@@ -11,11 +11,13 @@ import psutil
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
+from controllers.core.goals import aims_in
 from controllers.core.policy import Policy
 from controllers.driving.assembly import check_policy
 from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, cores_here
 from controllers.local_run.run_folder import RunFolder
 from controllers.policies.registry import parse_policy, policy_spec
+from controllers.policies.wrappers.wrapper import one_objective_only
 from controllers.tracking.access import shown
 from controllers.worlds.local.gpus import gpus_here
 from controllers.worlds.local.jobs import file_name
@@ -106,6 +108,9 @@ class Order:
             check_policy(policy, LocalWorld.can, "local")
         planned = check_sweep(self.program("check"), self.settings.machine({}), str(self.source))
         check_gpus(planned, gpus_here())
+        if any(aims_in(trial.step.annotations).further for trial in planned):
+            for why_not in filter(None, map(one_objective_only, self.policies)):
+                raise SpeconError(why_not)
         return planned
 
     def identity(self) -> dict[str, Any]:
@@ -151,5 +156,13 @@ class Order:
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "objective": annotations[labels.ANNOTATION_OBJECTIVE],
             "direction": annotations[labels.ANNOTATION_DIRECTION],
+            **{
+                fact: annotations[name]
+                for fact, name in (
+                    ("further_objectives", labels.ANNOTATION_FURTHER_OBJECTIVES),
+                    ("constraints", labels.ANNOTATION_CONSTRAINTS),
+                )
+                if name in annotations
+            },
             "tracking_uri": shown(uri),
         }

@@ -45,6 +45,7 @@ class Postman:
         self._experiments: dict[str, str] = {}
         self._failed: set[str] = set()
         self._stop = threading.Event()
+        self._hurry = threading.Event()
         self._thread = threading.Thread(target=self._run, name="postman", daemon=True)
 
     def start(self) -> None:
@@ -55,9 +56,17 @@ class Postman:
         """Take note of the trials as they are now; return at once."""
         self._jobs = tuple(job for job in jobs if job.trial and job.attempt and job.trial not in self._settled)
 
+    def has_brought(self, jobs: Iterable[LocalJob]) -> bool:
+        """Return whether MLflow has all that trials which are over journalled; if not, the next round begins now."""
+        brought = all(job.trial in self._settled or read_identity(self._root / job.trial) is None for job in jobs)
+        if not brought:
+            self._hurry.set()
+        return brought
+
     def close(self, within_s: float) -> None:
         """Begin no other request, and wait until that which is under way is through."""
         self._stop.set()
+        self._hurry.set()
         self._thread.join(within_s)
 
     def _run(self) -> None:
@@ -67,7 +76,10 @@ class Postman:
             failed = failed + 1 if self._round() else 0
             took = time.monotonic() - began
             pause = max(EVERY_S, _REST * took)
-            self._stop.wait(min(pause * 2.0 ** min(failed, 5), LONGEST_PAUSE_S))
+            self._hurry.wait(min(pause * 2.0 ** min(failed, 5), LONGEST_PAUSE_S))
+            if self._hurry.is_set() and failed:
+                self._stop.wait(EVERY_S)
+            self._hurry.clear()
 
     def _round(self) -> bool:
         """Bring what is new of each trial; return whether MLflow took nothing of some."""

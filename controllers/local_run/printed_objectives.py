@@ -13,12 +13,12 @@ from typing import Final
 from controllers.core import labels
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.ports import MetricSource
-from controllers.local_run.printed import lines_of, values_of
 from controllers.worlds.local.beginnings import beginning
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob, file_name
 from mlflow_hooks import contract
 from mlflow_hooks.journal import POINTS, Point
+from mlflow_hooks.printed.named import lines_of, values_of
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
 _AT_ONCE: Final = 2**22

@@ -101,6 +101,7 @@ def run_locally(
         for line in (*notes, *left_aside(order.workflow), *pythons_told(planned), *stand_ins(planned, folder.path)):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
+        screen.locate(folder.path)
         if len(order.policies) == 1:
             for line in way_on(planned, order.continues or folder.uid(0)):
                 screen.say(line)

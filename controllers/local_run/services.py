@@ -39,6 +39,10 @@ class Screen(Observer, Protocol):
         """Show a message."""
         ...
 
+    def locate(self, folder: Path) -> None:
+        """Take note of the folder that the run is kept in."""
+        ...
+
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Take note that the ``position``-th of ``of`` policies begins (from 1) with ``trials`` known trials."""
         ...

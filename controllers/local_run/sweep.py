@@ -3,21 +3,23 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
-from controllers.core.model import TrialId
+from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
+from controllers.core.stop_rules import StopRules
 from controllers.driving.assembly import RESIZES_FREELY_S, guard_policy
 from controllers.driving.clock import SweepClock
 from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.drivers import SweepPorts, make_drivers
 from controllers.driving.policy_change import PolicyChange
+from controllers.local_run.answers import Answers
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import JournalReader, OverJournals
@@ -62,7 +64,7 @@ class Plan:
 
     ``uid`` stands for the workflow's uid: different for each policy and run, wherever they share an
     MLflow; ``sweeps`` gives the MLflow experiment of each sweep id. ``continued`` tells that it was begun elsewhere,
-    with that uid.
+    with that uid. ``stops`` are the rules that end each sweep early, by its name.
     """
 
     program: Program
@@ -74,6 +76,7 @@ class Plan:
     sweeps: Mapping[str, str]
     tracking_uri: str
     continued: bool = False
+    stops: Mapping[str, StopRules] = field(default_factory=dict)
 
 
 class LocalSweep:
@@ -127,6 +130,9 @@ class LocalSweep:
     ) -> LocalWorld:
         """Return the world as it was left, and look for MLflow beside; both end with ``stack``."""
         world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
+        self._answers = Answers(self._mlflow, self._plan.folder, self._printed.look, self._keep_what_was_printed)
+        stack.callback(self._answers.close)
+        world.waits_for_others = lambda step: self._answers.wait(step, world.jobs)
         begun = world.standings()
         if begun:
             self._services.screen.say(f"going on: {said(begun)}")
@@ -217,6 +223,7 @@ class LocalSweep:
                 policy=guard_policy(policy, resize_cooldown=RESIZES_FREELY_S), short=world.short
             ),
             requests=AskedFile(folder),
+            stops=lambda: self._plan.stops,
             logs=(ActionFile(folder),),
             observers=(self._mlflow,),
             screens=(screen,),
@@ -280,12 +287,14 @@ class LocalSweep:
                 self._mlflow.note(world.jobs())
                 self._warn(watch.look(now, world, self._mlflow.logged()).values())
                 self._services.keep_alive()
-                self._say(self._mlflow.news())
+                self._say((*self._mlflow.news(), *self._answers.news()))
                 self._tell_of_beginnings(world)
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             self._services.launcher.wait(_STEP_S)
         self._warn(shared.look(clock.now(), world.jobs(), clock.to_epoch, last=True))
         self._say(short_of_memory.look(world.jobs(), world.memory))
+        if world.failed and not any(job.phase is Phase.FAILED for job in world.jobs()):
+            self._warn([f"the workflow failed: {world.message}"])
         # Once more, for the last phases and reports to get into the record and onto the runs.
         driver.tick(clock.now())
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from controllers.core import labels
 from controllers.core.actions import Place
 from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
+from controllers.core.stop_rules import rules_in
 from controllers.local_run.checks import check_gpus
 from controllers.local_run.kept_checkpoints import drop_unkept
 from controllers.local_run.order import Order
@@ -68,7 +70,8 @@ def run_revived(
             raise SpeconError(message)
         lacking = ""
         if revive(kept, _uid(order, folder, position), chosen):
-            plan = _plan(order, folder, position, policy, services.tracking_uri)
+            # What ended the sweep would end these trials at once.
+            plan = replace(_plan(order, folder, position, policy, services.tracking_uri), stops={})
             services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
             done, lacking = _run_one(plan, services, read_result(kept))
             if not lacking:
@@ -106,6 +109,7 @@ def _plan(
         sweeps=experiments_of((trial.step for trial in trials), order.sweep),
         tracking_uri=uri,
         continued=bool(order.continues),
+        stops={trial.step.labels.get(labels.LABEL_SWEEP, ""): rules_in(trial.step.annotations) for trial in trials},
     )
 
 

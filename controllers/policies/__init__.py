@@ -12,5 +12,6 @@ from controllers.policies.wrappers.managed import Managed as Managed
 from controllers.policies.wrappers.off_leaving_nodes import OffLeavingNodes as OffLeavingNodes
 from controllers.policies.wrappers.pinned import Pinned as Pinned
 from controllers.policies.wrappers.stacked import Stacked as Stacked
+from controllers.policies.wrappers.until_enough import UntilEnough as UntilEnough
 from controllers.policies.wrappers.within_means import WithinMeans as WithinMeans
 from controllers.policies.wrappers.without_shares import WithoutShares as WithoutShares

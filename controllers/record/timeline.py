@@ -4,7 +4,7 @@ Written while a sweep runs, read by reports and comparisons. All times are secon
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -85,16 +85,58 @@ def read_timeline(path: Path) -> Iterator[TimelineEvent]:
     lines = path.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
         try:
-            fields = json.loads(line)
-            known = {name: fields[name] for name in TimelineEvent.__slots__ if name in fields}
-            several = {"nodes": tuple(known["nodes"])} if "nodes" in known else {}
-            if known["kind"] in _KINDS or not isinstance(known["kind"], str):
-                yield TimelineEvent(**{**known, **several, "kind": EventKind(known["kind"])})
+            event = _event(line)
         except (ValueError, KeyError, TypeError) as error:
             if number == len(lines):
                 return
-            message = f"{path}, line {number}: not a timeline event: {line[:80]!r}"
-            raise TimelineError(message) from error
+            raise _no_event(path, number, line) from error
+        if event is not None:
+            yield event
+
+
+def _event(line: str) -> TimelineEvent | None:
+    """Return the event of a line, None for one of a kind that only a newer version knows."""
+    fields = json.loads(line)
+    known = {name: fields[name] for name in TimelineEvent.__slots__ if name in fields}
+    several = {"nodes": tuple(known["nodes"])} if "nodes" in known else {}
+    if known["kind"] in _KINDS or not isinstance(known["kind"], str):
+        return TimelineEvent(**{**known, **several, "kind": EventKind(known["kind"])})
+    return None
+
+
+def _no_event(path: Path, number: int, line: str) -> TimelineError:
+    return TimelineError(f"{path}, line {number}: not a timeline event: {line[:80]!r}")
+
+
+class GrowingTimeline:
+    """Reads the timeline at ``path`` while it grows: each look parses only what has come since the one before."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+        self._lines = 0
+        self._events: list[TimelineEvent] = []
+
+    def events(self) -> Sequence[TimelineEvent]:
+        """Return all events so far, in order; a last line that is not whole yet waits for the next look.
+
+        Raises:
+            TimelineError: a line is not an event; the message names the line.
+            OSError: the file cannot be read.
+        """
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            whole, _, _ = file.read().rpartition(b"\n")
+        for line in whole.split(b"\n") if whole else ():
+            self._lines += 1
+            self._read += len(line) + 1
+            try:
+                event = _event(line.decode())
+            except (ValueError, KeyError, TypeError) as error:
+                raise _no_event(self._path, self._lines, line.decode(errors="replace")) from error
+            if event is not None:
+                self._events.append(event)
+        return self._events
 
 
 class TimelineFile:

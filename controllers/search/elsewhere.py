@@ -17,7 +17,6 @@ from controllers.core.errors import SearchError, SearchPending
 from controllers.core.model import Point, Snapshot, Trial, TrialId
 from controllers.search.cost import IN_A_CLUSTER, Bound, check_cost
 from controllers.search.process import SearchProcess
-from controllers.search.spec import read_search
 from controllers.search.told import Ledger, TrialNews, drawn_before
 from controllers.search.worker import TOLD
 
@@ -82,7 +81,7 @@ class _Record:
         if snapshot is self.seen:
             return
         others, own = self.ledger.others(snapshot), dict(self.answers)
-        self.log += self.ledger.news(others, points)
+        self.log += self.ledger.news(others, points, snapshot.now)
         self.drawn = drawn_before(others, {**own, **points}) - len(own)
         self.seen = snapshot
 
@@ -112,7 +111,7 @@ class SearchesElsewhere:
         record = self._records.get(key)
         if record is None:
             name = f"{self._name}/{len(self._records)}"
-            record = self._records[key] = _Record(name, trial, Ledger(*key, read_search(trial.search)))
+            record = self._records[key] = _Record(name, trial, Ledger(trial))
         if trial.id in record.answers:
             return record.answers[trial.id]
         if trial.id not in record.pending:
@@ -237,8 +236,9 @@ class SearchQueue:
         if record.started != self._process.started:
             record.started, record.sent, untold = self._process.started, 0, record.untold(question.upto)
             drawn = question.drawn + len(record.answers)
-            text, direction = record.trial.search, record.trial.direction.value
-            message |= {"begin": drawn, "search": text, "direction": direction}
+            directions, constrained = record.ledger.directions, record.ledger.constrained
+            message |= {"begin": drawn, "search": record.trial.search}
+            message |= {"directions": directions, "constrained": constrained}
         piece = record.log[record.sent : min(record.sent + MOST_AT_A_TIME, question.upto)]
         message["learn"] = TOLD.dump_python([*untold, *piece], mode="json")
         record.sent += len(piece)

@@ -4,7 +4,7 @@ What is known is read from the cluster and from MLflow again at each question, s
 the study again. Nothing that Optuna stores is kept, since some samplers store pickles.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ from controllers.core.errors import SearchError
 from controllers.core.model import Direction, Point, Snapshot, Trial, TrialId, Value
 from controllers.core.optuna_library import quiet_optuna
 from controllers.search.cost import ON_THIS_MACHINE, Bound, check_cost
-from controllers.search.spec import Dimension, Options, SearchSpec, read_search
+from controllers.search.spec import Dimension, Options, SearchSpec
 from controllers.search.told import Ledger, TrialNews, drawn_before
 
 if TYPE_CHECKING:
@@ -38,12 +38,13 @@ class OptunaSearch:
         """Return the hyperparameters of ``trial``; see ``Search``."""
         # Two sweeps of a workflow may search in the same words, and know nothing of each other.
         key = (trial.sweep, trial.search)
-        ledger, study = self._studies.get(key) or (Ledger(*key, read_search(trial.search)), None)
+        ledger, study = self._studies.get(key) or (Ledger(trial), None)
         others = ledger.others(snapshot)
         if study is None:
-            study = Study(ledger.spec, trial.direction, drawn_before(others, points))
+            drawn = drawn_before(others, points)
+            study = Study(ledger.spec, ledger.directions, drawn, constrained=ledger.constrained)
             self._studies[key] = ledger, study
-        news = ledger.news(others, points)
+        news = ledger.news(others, points, snapshot.now)
         study.learn(news)
         check_cost(ledger.spec, len(ledger.begun), self._bound)
         point = study.ask(trial.id)
@@ -54,20 +55,31 @@ class OptunaSearch:
 class Study:
     """A study of Optuna's in memory, and which of its trials are ours.
 
-    ``drawn`` is how many points the search had found before: the study begins with others.
+    Args:
+        spec: The search.
+        directions: Which way each objective improves.
+        drawn: How many points the search had found before: the study begins with others.
+        constrained: Whether models must keep constraints.
 
     Raises:
         SearchError: its sampler makes no sense, or raises anything.
     """
 
-    def __init__(self, spec: SearchSpec, direction: Direction, drawn: int) -> None:
+    def __init__(
+        self, spec: SearchSpec, directions: Sequence[Direction], drawn: int, *, constrained: bool = False
+    ) -> None:
         optuna = quiet_optuna()
+        if why_not := why_one_objective(spec, several=len(directions) > 1, constrained=constrained):
+            raise SearchError(why_not)
         self._spec = spec
         self._storage = optuna.storages.InMemoryStorage()
         sampler = sampler_of(spec, spec.seed + drawn)
         name = "sweep"
         self._study = optuna.create_study(
-            study_name=name, storage=self._storage, direction=direction.value, sampler=sampler
+            study_name=name,
+            storage=self._storage,
+            directions=[direction.value for direction in directions],
+            sampler=sampler,
         )
         self._id = self._storage.get_study_id_from_name(name)
         self._numbers: dict[TrialId, int] = {}
@@ -123,10 +135,16 @@ class Study:
 
     def _tell(self, told: TrialNews) -> None:
         optuna = quiet_optuna()
-        if told.best is None:
-            self._study.tell(self._numbers[told.trial], state=optuna.trial.TrialState.FAIL)
+        number = self._numbers[told.trial]
+        if not told.values:
+            self._study.tell(number, state=optuna.trial.TrialState.FAIL)
         else:
-            self._study.tell(self._numbers[told.trial], told.best)
+            if told.violations:
+                trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
+                trial = optuna.Trial(self._study, trial_id)
+                for place, violation in enumerate(told.violations):
+                    trial.set_constraint(str(place), violation)
+            self._study.tell(number, told.values)
         self._over.add(told.trial)
 
 
@@ -138,6 +156,17 @@ def _told_as_errors_of(spec: SearchSpec) -> Iterator[None]:
     except Exception as error:
         message = f"the search {spec.sampler!r} failed: {type(error).__name__}: {str(error)[:200]}"
         raise SearchError(message) from error
+
+
+def why_one_objective(spec: SearchSpec, *, several: bool, constrained: bool) -> str | None:
+    """Return why the sampler of ``spec`` cannot search for ``several`` objectives or under constraints, None if it can.
+
+    Some draw whatever the trials come to: constraints mean nothing to them, and do not hinder them.
+    """
+    if SHORT_NAMES.get(spec.sampler, spec.sampler) != "CmaEsSampler" or not (several or constrained):
+        return None
+    what = "has one objective" if several else "knows no constraints"
+    return f"the search {spec.sampler!r} {what}: take 'tpe', 'NSGAIISampler', 'GPSampler' or 'random' instead"
 
 
 def sampler_of(spec: SearchSpec, seed: int) -> "BaseSampler":

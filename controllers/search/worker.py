@@ -50,7 +50,8 @@ class Studies:
         if study is None:
             if "begin" not in asked:
                 return {"unknown": True}
-            study = Study(read_search(asked["search"]), Direction(asked["direction"]), asked["begin"])
+            directions, constrained = map(Direction, asked["directions"]), asked["constrained"]
+            study = Study(read_search(asked["search"]), tuple(directions), asked["begin"], constrained=constrained)
         study.learn(TOLD.validate_python(asked["learn"]))
         point = study.ask(TrialId(asked["ask"])) if "ask" in asked else None
         self._kept[name] = study

@@ -3,11 +3,12 @@
 Whatever MLflow holds is untrusted data.
 """
 
+import itertools
 import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,6 +33,8 @@ _LAG_S: Final = 15.0
 """Seconds that a report may take from its trial to MLflow."""
 _IDS: Final = 100
 """Runs asked for at once by their ids."""
+_MOST_FURTHER: Final = 100
+"""Metrics that count beside objectives and are read, of all trials together: each of thousands could name others."""
 _APART_MS: Final = 2000
 """Milliseconds by which a run may come into MLflow after another that began later."""
 
@@ -72,9 +75,10 @@ class MlflowSource:
         to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
         epoch: gives the time in Unix seconds.
         clock: gives seconds that only go forward.
+        further: names of the metrics of each trial that count beside its objective; none of trials without any.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it reads from and whom it reads of, each named
         self,
         client: MlflowClient,
         scope: Callable[[], Scope],
@@ -82,7 +86,10 @@ class MlflowSource:
         to_sweep_time: Callable[[float], float],
         epoch: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        further: Callable[[], Mapping[TrialId, tuple[str, ...]]] = dict,
     ) -> None:
+        self._further = further
         self._epoch = epoch
         self._clock = clock
         self._client = client
@@ -139,7 +146,8 @@ class MlflowSource:
     def _find_runs(self, scope: Scope, condition: str, objectives: Mapping[TrialId, str]) -> list[FoundRun]:
         """Return the runs of the trials in ``objectives``: anybody may give a run the mark of somebody else's sweep."""
         wanted = f"tags.`{contract.TAG_SWEEP_ID}` LIKE '{scope.sweep_prefix}%' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
-        metrics = (*dict.fromkeys(objectives.values()), *_OURS)
+        further = dict.fromkeys(itertools.chain.from_iterable(self._further().values()))
+        metrics = (*dict.fromkeys(objectives.values()), *itertools.islice(further, _MOST_FURTHER), *_OURS)
         give_up = self._clock() + _POLL_S
         runs: list[FoundRun] = []
         for run in find_runs(self._client, scope.experiment_ids, wanted + condition, metrics):
@@ -153,7 +161,7 @@ class MlflowSource:
     def _take(self, runs_read: Sequence[FoundRun], gone: Collection[str], objectives: Mapping[TrialId, str]) -> None:
         """Keep what was found, and make it known where that is news."""
         now, clock = self._epoch(), self._clock()
-        news = bool(gone)
+        news, further = bool(gone), self._further()
         for run_id in list(gone):
             del self._seen[run_id]
             self._plan.gone(run_id)
@@ -164,7 +172,9 @@ class MlflowSource:
             if before is not None and not changed:
                 self._seen[run.run_id] = replace(before, read_s=now)
             else:
-                self._seen[run.run_id] = self._seen_now(run, before, objectives[run.trial], now)
+                self._seen[run.run_id] = self._seen_now(
+                    run, before, (objectives[run.trial], *further.get(run.trial, ())), now
+                )
             self._plan.read(run.run_id, clock, going_on=run.going_on, changed=changed)
             news |= changed
         if news:
@@ -175,10 +185,11 @@ class MlflowSource:
             self.logged = {trial: seen.run.others | seen.run.metrics.keys() for trial, seen in runs.items()}
             self._samples = {trial: seen.sample for trial, seen in runs.items() if seen.sample is not None}
 
-    def _seen_now(self, run: FoundRun, before: _Seen | None, objective: str, now: float) -> _Seen:
-        newest = run.metrics.get(objective)
+    def _seen_now(self, run: FoundRun, before: _Seen | None, wanted: Sequence[str], now: float) -> _Seen:
+        """Return a run as it is now; ``wanted`` are the objective of its trial and what counts beside it."""
+        newest, also = run.metrics.get(wanted[0]), newest_finite(run.metrics, wanted[1:])
         stamp = None if newest is None else self._stamped(newest, before, now)
-        sample = None if newest is None or stamp is None else self._sample(run, newest, stamp)
+        sample = None if newest is None or stamp is None else self._sample(run, newest, stamp, also)
         return _Seen(run, now, stamp, sample)
 
     def _stamped(self, newest: MetricPoint, before: _Seen | None, now: float) -> _Stamp:
@@ -192,7 +203,7 @@ class MlflowSource:
             earliest = max(known.epoch_s, before.read_s - _LAG_S)
         return _Stamp((newest.step, newest.epoch_s), min(max(newest.epoch_s, earliest), now))
 
-    def _sample(self, run: FoundRun, newest: MetricPoint, stamp: _Stamp) -> Sample:
+    def _sample(self, run: FoundRun, newest: MetricPoint, stamp: _Stamp, also: tuple[tuple[str, float], ...]) -> Sample:
         metrics = run.metrics
         total = _value(metrics, contract.METRIC_STEPS_TOTAL)
         return Sample(
@@ -204,7 +215,14 @@ class MlflowSource:
             steps_total=int(total) if total is not None and 0 < total < 2**53 else None,
             training=run.attempt,
             cpu_wait=_value(metrics, contract.METRIC_CPU_WAIT),
+            also=also,
         )
+
+
+def newest_finite(metrics: Mapping[str, MetricPoint], names: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    """Return the newest values of the metrics of those ``names`` that have a finite one."""
+    found = ((name, _value(metrics, name)) for name in names)
+    return tuple((name, value) for name, value in found if value is not None and math.isfinite(value))
 
 
 def _alike(run: FoundRun, other: FoundRun) -> bool:

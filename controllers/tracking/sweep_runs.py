@@ -21,6 +21,8 @@ _SPEC: Final = "specon.policy_spec"
 _WORKFLOW: Final = "specon.workflow"
 _MOST_TAG: Final = 4000
 """Characters of a tag that any tracking server takes."""
+_FRONT: Final = "specon.front"
+"""The trials on the Pareto front, as a JSON list, on a sweep of several objectives that is over."""
 _MISSING: Final = "specon.missing_objective"
 """Which trials never logged their objective, and what they logged instead; on a sweep that is over, where some did
 so."""
@@ -147,6 +149,8 @@ def close_sweep(
             # Tags, since a sweep that goes on may find a better one, and parameters of a run never change.
             client.set_tag(sweep.run_id, "specon.best_trial", best.id)
             client.set_tag(sweep.run_id, "specon.best_params", json.dumps(best.params)[:_MOST_TAG])
+        if (front := result.fronts().get(name)) is not None:
+            client.set_tag(sweep.run_id, _FRONT, _as_many_as_fit([trial.id for trial in front]))
         for key, value in figures.items():
             client.log_metric(sweep.run_id, key, value)
         own = replace(result, trials=tuple(trial for trial in result.trials if trial.sweep == name))
@@ -155,6 +159,13 @@ def close_sweep(
     for record in records:
         client.log_artifact(sweep.run_id, str(record))
     client.set_terminated(sweep.run_id, status)
+
+
+def _as_many_as_fit(names: list[str]) -> str:
+    """Return the first of ``names`` that a tag holds, as JSON: each trial's own run tells of it, too."""
+    while len(text := json.dumps(names)) > _MOST_TAG:
+        names = names[: len(names) * _MOST_TAG // len(text)]
+    return text
 
 
 def _parent(client: MlflowClient, sweep_id: str, experiment_id: str, steering: Steering) -> Run | None:

@@ -105,7 +105,7 @@ def add_params(
     """
     wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep.sweep_id}' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
     trials: set[str] = set()
-    for run in _all(client, experiments, wanted):
+    for run in all_runs(client, experiments, wanted):
         trial = run.data.tags[contract.TAG_TRIAL_ID]
         if trial not in known:
             continue
@@ -155,7 +155,7 @@ def end_runs_left_open(client: MlflowClient, sweep: SweepRun, succeeded: Mapping
     """
     running = RunStatus.to_string(RunStatus.RUNNING)
     wanted = f"tags.`mlflow.parentRunId` = '{sweep.run_id}' AND attributes.status = '{running}'"
-    for run in _all(client, [sweep.experiment_id], wanted):
+    for run in all_runs(client, [sweep.experiment_id], wanted):
         trial = run.data.tags.get(contract.TAG_TRIAL_ID, "")
         if trial not in succeeded:
             continue
@@ -165,7 +165,13 @@ def end_runs_left_open(client: MlflowClient, sweep: SweepRun, succeeded: Mapping
             client.set_terminated(run.info.run_id, "FINISHED" if succeeded[trial] else "FAILED")
 
 
-def _all(client: MlflowClient, experiments: Sequence[str], wanted: str) -> list[Run]:
+def all_runs(client: MlflowClient, experiments: Sequence[str], wanted: str) -> list[Run]:
+    """Return the runs in ``experiments`` that MLflow's filter ``wanted`` selects, as far as they are not too many.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+        OSError: it is away.
+    """
     runs: list[Run] = []
     token: str | None = None
     while True:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from controllers.core.errors import SweepInterrupted
-from controllers.local_run.printed import lines_of, printed_metrics
 from hera_specon.cli.backend import Backend
 from hera_specon.cli.group import BadInput
 from hera_specon.cli.one_line import OneLine, built
@@ -18,6 +17,7 @@ from hera_specon.cli.output import say
 from hera_specon.display.screens import PlainScreen
 from hera_specon.settings import Objective, maximize, minimize
 from mlflow_hooks.journal import POINTS, Point
+from mlflow_hooks.printed.named import lines_of, printed_metrics
 
 if TYPE_CHECKING:
     from controllers.local_run.run import LocalRun

@@ -18,6 +18,7 @@ from hera_specon.cli.group import OnDemandGroup
             "status",
             "queue",
             "report",
+            "ui",
             "export",
             "clean",
             "replay",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from controllers.core.results import RunResult
     from controllers.local_run.run import LocalRun
 
+_MOST_OF_FRONT = 5
 STDOUT = "-"
 """Stands for standard output where an option takes a file."""
 
@@ -67,24 +68,25 @@ def print_how_it_went(console: Console, results: "Sequence[RunResult]", folder: 
     console.print(repeats_table(results))
     console.print(leaderboard(last))
     for part in parts_of(folder)[-1:]:
-        for best, *_ in last.ranking().values():
-            kept = {"Checkpoint": newest_checkpoint(part, best.id), "Working folder": own_folder(part, best.id)}
+        for best in (trial for trials in last.best().values() for trial in trials[:_MOST_OF_FRONT]):
+            kept = {"Checkpoint": newest_checkpoint(part, best), "Working folder": own_folder(part, best)}
             for what in (what for what, where in kept.items() if where):
-                told = f"{what} of {best.id}: {kept[what]}"
+                told = f"{what} of {best}: {kept[what]}"
                 console.print(told, highlight=False, markup=False, soft_wrap=True)
 
 
 def problems(done: "LocalRun", results: "Sequence[RunResult]") -> str:
     """Return what went wrong in a run that has ended, empty for nothing.
 
-    Trials failed, none logged its objective, or MLflow lacks something.
+    Trials or other steps failed, none logged its objective, or MLflow lacks something.
     """
-    from hera_specon.records.failures import failures, without_models  # noqa: PLC0415 - as above
+    from hera_specon.records.failures import failed_steps, failures, without_models  # noqa: PLC0415 - as above
     from hera_specon.records.run_folder import parts_of  # noqa: PLC0415
 
-    told = [failures(parts_of(done.folder), results)]
+    parts = parts_of(done.folder)
+    told = [failures(parts, results), failed_steps(parts)]
     if not done.lacking:
-        told.append(without_models(results))
+        told.append(without_models(parts, results))
     else:
         told.append(f"{done.lacking}. {_how_whole(results)} To send the rest, run again: {this_command()}")
     return "\n".join(line for line in told if line)

@@ -16,7 +16,7 @@ from hera_specon.cli.output import open_console, print_how_it_went, say, say_lin
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hera_specon.cli.asking import Desk
+    from hera_specon.asking import Desk
 
 
 class NothingToResumeError(SpeconError):
@@ -106,7 +106,7 @@ def _print_trials(ended: dict[str, str], chosen: "Callable[[str], bool]", where:
 
 def _let_go_on(request: ResumeRequest, desk: "Desk") -> None:
     """Let trials of a sweep that runs go on."""
-    from hera_specon.cli.asking import ask_no_more  # noqa: PLC0415 - `specon --help` must not wait for it
+    from hera_specon.asking import ask_no_more  # noqa: PLC0415 - `specon --help` must not wait for it
 
     if request.dry_run:
         for trial, ask in desk.asks().items():
@@ -126,10 +126,10 @@ def _let_go_on(request: ResumeRequest, desk: "Desk") -> None:
 def _resume_here(request: ResumeRequest, folder: Path) -> None:
     from controllers.local_run.run import resume_ended  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
-    from hera_specon.cli.asking import RunDesk  # noqa: PLC0415
+    from hera_specon.asking import RunDesk  # noqa: PLC0415
     from hera_specon.display.screens import LiveScreen, PlainScreen  # noqa: PLC0415
     from hera_specon.records.failures import without_models  # noqa: PLC0415
-    from hera_specon.records.run_folder import load_run  # noqa: PLC0415
+    from hera_specon.records.run_folder import load_run, parts_of  # noqa: PLC0415
     from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
 
     record = load_run(folder)
@@ -151,12 +151,12 @@ def _resume_here(request: ResumeRequest, folder: Path) -> None:
     if done.lacking:
         message = f"{done.lacking}. To send the rest, run again: {this_command()}"
         raise CommandFailure(message)
-    if message := without_models(done.results):
+    if message := without_models(parts_of(folder), done.results):
         raise CommandFailure(message)
 
 
 def _resume_in_a_cluster(request: ResumeRequest) -> None:
-    from hera_specon.cli.asking import WorkflowDesk  # noqa: PLC0415
+    from hera_specon.asking import WorkflowDesk  # noqa: PLC0415
     from hera_specon.cluster.access import find_workflow, open_cluster, read_pods, workflow_record  # noqa: PLC0415 - as above
     from hera_specon.cluster.channel import KubeChannel  # noqa: PLC0415
     from hera_specon.submission.edits import Overrides, canonical_policy, edit_manifest  # noqa: PLC0415

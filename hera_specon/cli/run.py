@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from controllers.core.errors import SweepInterrupted
+from controllers.core.stop_rules import StopRules
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
 from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, one_line_options, read_sweep
@@ -23,7 +24,9 @@ from hera_specon.cli.options import (
     state_dir_option,
 )
 from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
+from hera_specon.cli.stop_option import stop_option
 from hera_specon.display.screens import LiveScreen, PlainScreen
+from hera_specon.live.beside import PageBeside
 from hera_specon.records.comparison import label_results, to_json
 from hera_specon.report.ahead_of_time import PageImports
 
@@ -42,6 +45,7 @@ class RunRequest:
     nodes: int | None
     cpus_per_node: float | tuple[float, ...] | None
     jobs: int | None
+    stop: StopRules
     seed: int
     parameters: Mapping[str, str]
     state_dir: Path
@@ -54,6 +58,11 @@ class RunRequest:
     report_out: Path | None
     opens: bool
     plain: bool
+    page: bool | None
+
+    def wants_page(self, console: Console) -> bool:
+        """Whether a page is served: where a person reads along, unless asked otherwise."""
+        return console.is_terminal if self.page is None else self.page
 
 
 @click.command(cls=OneLineCommand, short_help="Run a sweep on this machine, under one policy or several.")
@@ -83,6 +92,7 @@ class RunRequest:
     type=click.IntRange(1),
     help="Trials that run at a time.  [default: as many as keep the cores busy and the memory holds]",
 )
+@stop_option("what the sweep names")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random choices.")
 @parameters_option
 @state_dir_option("Folder for runs, checkpoints and the MLflow data.")
@@ -117,6 +127,11 @@ class RunRequest:
 @json_file_option
 @click.option("--report", "report_out", type=NewFile(), help="Write the report to this file too.")
 @click.option("--open", "opens", is_flag=True, help="Open the report in a browser at the end, where there is one.")
+@click.option(
+    "--page/--no-page",
+    default=None,
+    help="Serve the report while the sweep runs, on this machine only.  [default: where the output is a terminal]",
+)
 @click.option("--plain", "--no-live", is_flag=True, help="Print plain lines instead of live tables, as in a pipe.")
 @click.pass_context
 def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - options as click hands them over
@@ -156,13 +171,22 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     \b
       specon run sweep.py --extend
 
-    Exit codes: 0 all trials succeeded, 1 some failed, none logged the objective, or MLflow does not
+    Exit codes: 0 all trials and steps succeeded, 1 some failed, none logged the objective, or MLflow does not
     have everything yet (the same command sends the rest), 2 the command or FILE is wrong (nothing was
     started), 130 interrupted.
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = RunRequest(sweep=read_sweep(ctx, options), **options)
     console = open_console(request.json_out, outlives=True)
-    done = _run(ctx.obj or real_backend(), request, console)
+    with PageBeside(lambda line: say_lines(line, console)) as page:
+        done = _run(ctx.obj or real_backend(), request, console, page if request.wants_page(console) else None)
+        page.end_soon()
+        message = _conclude(request, done, console)
+    if message:
+        raise CommandFailure(message)
+
+
+def _conclude(request: RunRequest, done: "LocalRun", console: Console) -> str:
+    """Tell how the run went, write its report, and return what went wrong, empty for nothing."""
     results = label_results(done.results, done.policies or request.policies)
     print_how_it_went(console, results, done.folder)
     from hera_specon.report.opening import open_page  # noqa: PLC0415 - nothing waits for these at the start
@@ -177,15 +201,15 @@ def run(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401 - option
     done.conclude()
     if request.opens:
         open_page(report)
-    if message := problems(done, results):
-        raise CommandFailure(message)
+    return problems(done, results)
 
 
-def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
+def _run(backend: Backend, request: RunRequest, console: Console, page: PageBeside | None) -> "LocalRun":
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.advice import advice  # noqa: PLC0415
     from hera_specon.goals import run_warnings  # noqa: PLC0415
     from hera_specon.risks import deaf_searches, risks  # noqa: PLC0415
+    from hera_specon.stops import with_stops  # noqa: PLC0415
 
     if request.added and (request.policies or request.fresh):
         message = "--add-policy adds to a run that is there: leave --policy and --fresh out."
@@ -208,6 +232,8 @@ def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
 
         look_first(backend, request.sweep, request.state_dir)
     workflow, file = request.sweep.workflow(backend), request.sweep.file
+    if request.stop:
+        workflow = with_stops(workflow, request.stop)
     policies = chosen_policies(backend, request.added or request.policies, workflow, file) * request.repeats
     if len(policies) > _MOST_RUNS:
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."
@@ -231,7 +257,9 @@ def _run(backend: Backend, request: RunRequest, console: Console) -> "LocalRun":
     )
     live = console.is_terminal and not request.plain
     also = PageImports()
-    with LiveScreen(console, also) if live else PlainScreen(lambda line: say_lines(line, console), also) as screen:
+    locate = page.locate if page is not None else None
+    plain = PlainScreen(lambda line: say_lines(line, console), also, locate)
+    with LiveScreen(console, also, locate) if live else plain as screen:
         try:
             return backend.run_locally(workflow, file, policies, settings, screen)
         except SweepInterrupted as error:

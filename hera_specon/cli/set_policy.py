@@ -33,14 +33,10 @@ def set_policy(
       specon set-policy demo-3 specon:interval=10
       specon set-policy vae-sweep-x7k2p ahead -n lab
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    from controllers.driving.assembly import check_policy  # noqa: PLC0415 - `specon --help` must not wait for these
-    from controllers.policies.registry import parse_policy, policy_spec  # noqa: PLC0415
-    from hera_specon.cli.asking import desk_of  # noqa: PLC0415
+    from controllers.policies.registry import parse_policy  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.asking import ask_for_policy, desk_of  # noqa: PLC0415
     from hera_specon.cli.backend import parse_spec  # noqa: PLC0415
 
     wanted = parse_spec(parse_policy, policy, "POLICY")
     desk = desk_of(sweep, state_dir, kubeconfig, context, namespace)
-    check_policy(wanted, *desk.can)
-    desk.trials()  # refuses a sweep that is over
-    desk.set_policy(policy_spec(wanted))
-    say(f"{desk.name}: asked for {policy_spec(wanted)} from now on")
+    say(f"{desk.name}: asked for {ask_for_policy(desk, wanted)} from now on")

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from controllers.core.errors import SpeconError
+from controllers.core.stop_rules import StopRules
 from hera_specon.cli.backend import parse_spec
 from hera_specon.cli.options import NodeCount, json_file_option, policies_option
 from hera_specon.cli.output import open_console, progress_bar, write_json
+from hera_specon.cli.stop_option import stop_option
 
 if TYPE_CHECKING:
     from controllers.lab.simulation.evaluation import ExperimentPlan
@@ -37,6 +39,7 @@ class SimulateRequest:
     trials: int | None
     nodes: int | None
     search: str | None
+    stop: StopRules
     seeds: int
     processes: int | None
     json_out: Path | None
@@ -76,6 +79,7 @@ class SimulateRequest:
     help="Let a search give these their hyperparameters as they start: tpe, cmaes, random, or a class of "
     "optuna.samplers. A trial trains as the nearest configuration of the table did.",
 )
+@stop_option("none: all trials train to their end")
 @click.option(
     "--seeds", type=click.IntRange(min=1), default=30, show_default=True, help="Random draws of each experiment."
 )
@@ -168,7 +172,7 @@ def _orders(request: SimulateRequest) -> "list[ExperimentPlan]":
     if given and not any(Path(name).is_file() for name in names):
         message = f"{given[0]} says how to draw a sweep from a table of learning curves, but none is named."
         raise ExperimentError(message)
-    return [ExperimentPlan(setup, request.policies or setup.policies) for setup in setups]
+    return [ExperimentPlan(setup, request.policies or setup.policies, stops=request.stop) for setup in setups]
 
 
 def _setup(name: str, request: SimulateRequest) -> "Setup":

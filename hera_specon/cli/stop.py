@@ -36,7 +36,7 @@ def stop(  # noqa: PLR0913 - one argument for each option
       specon stop demo-3 t004
       specon stop vae-sweep-x7k2p --all -n lab
     """  # noqa: D301 - \b keeps click from filling the lines after it
-    from hera_specon.cli.asking import ask_for, desk_of  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.asking import ask_for, desk_of  # noqa: PLC0415 - `specon --help` must not wait for these
 
     if everything == bool(trials):
         message = "Name either trials or --all."

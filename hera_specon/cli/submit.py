@@ -14,11 +14,13 @@ import click
 
 from controllers.core.errors import SpeconError
 from controllers.core.means import Means
+from controllers.core.stop_rules import StopRules
 from hera_specon.cli.backend import check_parameters
 from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.means_options import means_options
 from hera_specon.cli.options import POLICY_SPEC, cluster_options, offloaded_option, parameters_option
 from hera_specon.cli.output import say, write_out
+from hera_specon.cli.stop_option import stop_option
 
 if TYPE_CHECKING:
     from hera_specon.cluster.access import Access
@@ -54,6 +56,7 @@ class SubmitRequest:
     gate_first: bool
     by_s: float | None
     budget: float | None
+    stop: StopRules
     first_nodes_of: str | None
     extend: str | None
     offloaded: bool
@@ -88,6 +91,7 @@ class SubmitRequest:
 @click.option("--image", help="Image of the trials.  [default: the one the workflow names]")
 @click.option("--mlflow-tracking-uri", metavar="URL", help="MLflow for the trials.  [default: as the workflow says]")
 @means_options
+@stop_option("what the sweep names")
 @click.option("--gate-first", is_flag=True, help="Let the controller place first attempts too; it must be running.")
 @click.option(
     "--first-nodes-of",
@@ -161,6 +165,7 @@ def _submit(request: SubmitRequest) -> "tuple[Created, Channel] | None":
         tracking_uri=request.mlflow_tracking_uri,
         gate_first=request.gate_first,
         means=Means(request.by_s, request.budget),
+        stops=request.stop,
     )
     file, manifest = prepare_manifest(request.file, overrides)
     check_parameters(request.parameters, file.manifest, request.file)
@@ -236,6 +241,7 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
         keep_warning,
         search_warning,
         state_claims,
+        stop_warning,
     )
     from hera_specon.submission.working_folders import folder_warnings  # noqa: PLC0415
 
@@ -243,6 +249,7 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
         host_path_warning(manifest),
         keep_warning(manifest),
         search_warning(manifest),
+        stop_warning(manifest),
         *submission_warnings(manifest),
     ]
     policies = policies_in(named_policies(manifest))

@@ -19,9 +19,11 @@ from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives, with_what_they_logged
 from controllers.core.results import RunResult
+from controllers.core.stop_rules import why_ended
 from controllers.tracking.access import shown
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
+from controllers.tracking.mlflow_source import newest_finite
 from controllers.tracking.values import MetricPoint, newest_of
 from controllers.worlds.argo.calls.untrusted import epoch, text
 from controllers.worlds.argo.meaning.limits import given_up
@@ -78,15 +80,18 @@ class Tracked:
             return None
         return EndRange(low, likely, high)
 
-    def progress(self, objective: str) -> Progress | None:
-        """Return how far it has come, None where it has not logged its objective; times are left out."""
+    def progress(self, objective: str, also: Sequence[str] = ()) -> Progress | None:
+        """Return how far it has come, None where it has not logged its objective; times are left out.
+
+        ``also`` names the metrics that count beside that.
+        """
         newest = self.metrics.get(objective)
         if newest is None or not math.isfinite(newest.value):
             return None
         total = self.metrics.get(contract.METRIC_STEPS_TOTAL)
         steps_total = int(total.value) if total is not None and 0 < total.value < 2**53 else None
-        value = newest.value
-        return Progress(first=value, best=value, latest=value, step=newest.step, at=0.0, steps_total=steps_total)
+        value, told = newest.value, newest_finite(self.metrics, also)
+        return Progress(value, value, value, newest.step, at=0.0, steps_total=steps_total, also=told)
 
     def _tag(self, tag: str) -> str:
         return self.tags.get(tag) or self.tags.get(RECOMMENDED + tag.removeprefix("specon."), "")
@@ -242,6 +247,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         missing=missing,
         forecast=known.forecast(record.created_at),
         cost=known.cost,
+        endings=why_ended((state.definition.sweep, state.stopped) for state in states.values()),
         over=record.finished,
         warnings=(*(() if missing else _objective_lines(record, states, known)), *_kept_shares(states)),
     )
@@ -330,7 +336,11 @@ def _show_trial(state: TrialState, record: WorkflowRecord, tracked: Tracked | No
     if trial.phase.ended and nodes:
         # The world shows an ended trial on no node; people want to know where it ran.
         trial = replace(trial, nodes=tuple(NodeName(node) for node in nodes))
-    return trial if tracked is None else replace(trial, progress=tracked.progress(state.definition.objective))
+    return (
+        trial
+        if tracked is None
+        else replace(trial, progress=tracked.progress(state.definition.objective, trial.aims.metrics))
+    )
 
 
 def _read_tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:

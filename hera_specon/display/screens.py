@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Self
 
 from rich.console import Console, Group
@@ -42,11 +43,15 @@ class LiveScreen:
     Args:
         console: where to.
         also: another observer of the same sweep.
+        page: begins a page about the run in a folder, and returns what to tell people of it.
     """
 
-    def __init__(self, console: Console, also: Observer | None = None) -> None:
+    def __init__(
+        self, console: Console, also: Observer | None = None, page: Callable[[Path], str] | None = None
+    ) -> None:
         self._console = console
         self._also = also
+        self._page = page
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._title = ""
         self._trials = 0
@@ -66,6 +71,13 @@ class LiveScreen:
     def say(self, text: str) -> None:
         """Show a message above the view."""
         self._console.print(escape(formatting.printable_lines(text)), highlight=False)
+
+    def locate(self, folder: Path) -> None:
+        """Say where a page about the run is, if there is to be one."""
+        if self._page is not None:
+            # An address that is broken into two lines can be neither clicked nor copied.
+            told = escape(formatting.printable_lines(self._page(folder)))
+            self._console.print(told, highlight=False, soft_wrap=True)
 
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Start the view of the sweep under one more policy."""
@@ -121,10 +133,14 @@ class PlainScreen:
     Args:
         write: takes a line.
         also: another observer of the same sweep.
+        page: as of ``LiveScreen``.
     """
 
-    def __init__(self, write: Callable[[str], None], also: Observer | None = None) -> None:
+    def __init__(
+        self, write: Callable[[str], None], also: Observer | None = None, page: Callable[[Path], str] | None = None
+    ) -> None:
         self._also = also
+        self._page = page
         self._write: Callable[[str], None] = lambda text: write(formatting.printable_lines(text))
         self._trials = 0
         self._forecast: Forecast | None = None
@@ -141,6 +157,11 @@ class PlainScreen:
     def say(self, text: str) -> None:
         """Write a message."""
         self._write(text)
+
+    def locate(self, folder: Path) -> None:
+        """Say where a page about the run is, if there is to be one."""
+        if self._page is not None:
+            self.say(self._page(folder))
 
     def begin(self, policy: str, trials: int, position: int, of: int) -> None:
         """Name the policy whose turn it is."""

@@ -7,9 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controllers.core.objectives import missing_objectives
-from controllers.core.results import RunResult, told_again
+from controllers.core.objectives import missing_objectives, not_counted
+from controllers.core.results import RunResult, told_again, told_endings
 from hera_specon import formatting
+from hera_specon.display.front_table import front_tables
 from hera_specon.records.comparison import ComparisonRow, comparison_rows, idle
 from hera_specon.records.repeats import RatioRange, compare_repeats
 
@@ -50,7 +51,8 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
         table.add_row("CPU delivered", *(f"{formatting.cores(cores or 0.0)} cores" for cores in delivered))
     notes = (Text(formatting.printable(note), style="yellow") for note in noise(rows))
     failed = (Text(formatting.printable(note), style="bold red") for note in warnings(rows))
-    return Group(table, *failed, *notes)
+    ended = (Text(formatting.printable(told)) for row in rows for told in told_endings(row.result))
+    return Group(table, *ended, *failed, *notes)
 
 
 def repeats_table(results: Sequence[RunResult]) -> RenderableType:
@@ -111,7 +113,7 @@ def leaderboard(result: RunResult, most: int = 5) -> RenderableType:
             early = " (ended early)" if trial.stopped else ""
             table.add_row(*(Text(formatting.printable(cell)) for cell in (told[0] + early, *told[1:])))
         tables.append(table)
-    return Group(*tables)
+    return Group(*tables, *front_tables(result, most))
 
 
 def noise(rows: Sequence[ComparisonRow]) -> list[str]:
@@ -137,4 +139,5 @@ def warnings(rows: Sequence[ComparisonRow]) -> list[str]:
     again = [told for row in rows for told in told_again({trial.id: trial.begun_again for trial in row.result.trials})]
     silent = [warning for row in rows for warning in missing_objectives(row.result).warnings]
     more = [f"and {len(diverged) - MOST_DIVERGED} more diverged"] if len(diverged) > MOST_DIVERGED else []
-    return [*failed, *diverged[:MOST_DIVERGED], *more, *again, *silent]
+    uncounted = [told for row in rows for told in not_counted(row.result)]
+    return [*failed, *diverged[:MOST_DIVERGED], *more, *again, *silent, *uncounted]

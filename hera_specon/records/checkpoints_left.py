@@ -140,7 +140,7 @@ def _staying(part: Path, keep: Keep) -> frozenset[Path]:
     if keep is Keep.NEWEST:
         return frozenset(newest.values())
     result = read_result(part)
-    best = {ranked[0].id for ranked in result.ranking().values()} if result else set[str]()
+    best = {name for names in result.best().values() for name in names} if result else set[str]()
     return frozenset(path for trial, path in newest.items() if any(trial.endswith(f".{name}") for name in best))
 
 

@@ -5,6 +5,9 @@ from dataclasses import asdict
 
 from controllers.core.results import RunResult, TrialResult
 
+METRIC = "metric."
+"""What the columns of metrics begin with that count beside the objective."""
+_OF_SEVERAL = frozenset({"further_objectives", "constraints"})
 PARAMETER = "parameter."
 """What the columns of hyperparameters begin with, as in workload files."""
 
@@ -15,11 +18,13 @@ def flat_rows(results: Sequence[RunResult]) -> list[dict[str, object]]:
 
 
 def _row(policy: str, trial: TrialResult) -> dict[str, object]:
-    told = {name: value for name, value in asdict(trial).items() if name not in {"id", "params", "first_nodes"}}
+    left_out = {"id", "params", "first_nodes", "values", "unlogged"} | (set() if trial.aims else _OF_SEVERAL)
+    told = {name: value for name, value in asdict(trial).items() if name not in left_out}
     return {
         "policy": policy,
         "trial": trial.id,
         **{f"{PARAMETER}{name}": value for name, value in trial.params.items()},
+        **{f"{METRIC}{name}": value for name, value in trial.values.items()},
         **told,
         "completion_s": trial.completion_s,
     }

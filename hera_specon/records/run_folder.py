@@ -2,19 +2,22 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 from typing import Any
 
 from controllers.core.actions import Assessment
+from controllers.core.aims import NO_AIMS, Aims, read_aims
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
+from controllers.core.labels import LABEL_SWEEP
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives
 from controllers.core.parameters import bound_parameters
-from controllers.core.results import RunResult, told_again
+from controllers.core.results import RunResult, TrialResult, told_again
+from controllers.core.stop_rules import why_ended
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
 from controllers.worlds.local.engine_files import PolicyFile
@@ -28,6 +31,8 @@ from hera_specon.sweep_state import SweepState, TrialProcesses
 
 RUN_FILE = "run.json"
 Events = Sequence[TimelineEvent]
+Reader = Callable[[Path], Iterable[TimelineEvent]]
+"""Reads the timeline at a path."""
 # A "+" before a digit belongs to a number such as 1e+3.
 _PARAMETERS = re.compile(r":(?:[^+]|\+(?=\d))*")
 
@@ -87,8 +92,8 @@ def find_run(run: str | None, state_dir: Path) -> Path:
     raise RunNotFoundError(message)
 
 
-def load_run(folder: Path) -> RunRecord:
-    """Read a run's folder.
+def load_run(folder: Path, read: Reader = read_timeline) -> RunRecord:
+    """Read a run's folder, its timelines by ``read``.
 
     Raises:
         BrokenRunError: a file is missing or unreadable; the message names it.
@@ -99,7 +104,7 @@ def load_run(folder: Path) -> RunRecord:
         message = f"{folder} has no timeline yet: nothing has run in it. Start it again with: specon run"
         raise BrokenRunError(message)
     specs = about.get("policies") or []
-    runs = [_policy_run(part, specs[i : i + 1]) for i, part in enumerate(parts)]
+    runs = [_policy_run(part, specs[i : i + 1], read) for i, part in enumerate(parts)]
     return RunRecord(folder, about, told_apart(runs, specs))
 
 
@@ -140,10 +145,10 @@ def told_apart(runs: Sequence[PolicyRun], specs: Sequence[str]) -> tuple[PolicyR
     )
 
 
-def _policy_run(part: Path, spec: Sequence[str]) -> PolicyRun:
+def _policy_run(part: Path, spec: Sequence[str], read: Reader) -> PolicyRun:
     name = part.name.partition("-")[2]
     try:
-        events = list(read_timeline(part / "timeline.jsonl"))
+        events = list(read(part / "timeline.jsonl"))
     except TimelineError as error:
         raise BrokenRunError(str(error)) from error
     forecasts = tuple(read_forecasts(part / FORECASTS_FILE))
@@ -170,28 +175,38 @@ def _json(file: Path) -> dict[str, Any]:
     return data
 
 
-def run_states(folder: Path) -> list[SweepState]:
-    """Return how the sweep stands under each policy that it was run under so far.
+def run_states(folder: Path, read: Reader = read_timeline) -> list[SweepState]:
+    """Return how the sweep stands under each policy that it was run under so far; ``read`` reads the timelines.
 
     Raises:
         BrokenRunError: The folder lacks something or holds something that cannot be read.
     """
-    record = load_run(folder)
+    record = load_run(folder, read)
     name = str(record.about.get("name") or folder.name)
     direction = Direction(record.about.get("direction") or Direction.MINIMIZE)
-    return [_state(name, part, run, direction) for part, run in zip(parts_of(folder), record.runs, strict=True)]
+    try:
+        aims = read_aims(*(str(record.about.get(text) or "") for text in ("further_objectives", "constraints")))
+    except ValueError:  # of a file that somebody wrote
+        aims = NO_AIMS
+    pairs = zip(parts_of(folder), record.runs, strict=True)
+    return [_state(name, part, run, direction, aims, read) for part, run in pairs]
 
 
-def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> SweepState:
+def _state(name: str, part: Path, run: PolicyRun, direction: Direction, aims: Aims, read: Reader) -> SweepState:
     by_trial: dict[str, list[TimelineEvent]] = {}
-    for event in read_timeline(part / "timeline.jsonl"):
+    for event in read(part / "timeline.jsonl"):
         by_trial.setdefault(event.trial, []).append(event)
     reasons = {}
     for trial, events in by_trial.items():
         acted = (event.reason for event in reversed(events) if event.kind is not EventKind.OUTLOOK)
         reasons[TrialId(trial)] = next((reason for reason in acted if reason), "")
     params = {trial.id: bound_parameters(trial.params) for trial in run.result.trials} if run.result else {}
-    trials = [replace(_trial(name, by_trial[name], direction), parameters=params.get(name, ())) for name in by_trial]
+    trials = [
+        replace(_trial(name, by_trial[name], direction), parameters=params.get(name, ()), aims=aims)
+        for name in by_trial
+    ]
+    if run.result is not None:
+        trials = _with_results(trials, run.result)
     return SweepState(
         name=name,
         where=f"on this machine, in {part}",
@@ -205,6 +220,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction) -> Sweep
         forecast=_newest(run.forecasts),
         over=run.result is not None,
         warnings=_warnings(part, run),
+        endings=_endings(part, run),
         places=_places(part),
     )
 
@@ -230,6 +246,14 @@ def _warnings(part: Path, run: PolicyRun) -> tuple[str, ...]:
         return (*missing_objectives(run.result).lines, *told_again(again))
     jobs = load_ledger(part / "ledger.json").jobs.values()
     return tuple(told_again({formatting.short_id(job.trial): job.begun_again for job in jobs}))
+
+
+def _endings(part: Path, run: PolicyRun) -> Mapping[str, str]:
+    """Return by the name of a sweep why it was ended before all of its trials had."""
+    if run.result is not None:
+        return run.result.endings
+    jobs = load_ledger(part / "ledger.json").jobs.values()
+    return why_ended((job.step.labels.get(LABEL_SWEEP, ""), job.stop) for job in jobs)
 
 
 def _newest(told: Sequence[ToldForecast]) -> Forecast | None:
@@ -271,6 +295,23 @@ def _trial(name: str, events: Events, direction: Direction) -> Trial:
         if values
         else None,
     )
+
+
+def _with_results(trials: list[Trial], result: RunResult) -> list[Trial]:
+    """Return ``trials`` with what they came to by what their sweep wants beside its first objective."""
+    result_of: dict[str, TrialResult] = {trial.id: trial for trial in result.trials if trial.aims}
+    return [
+        trial
+        if (of := result_of.get(trial.id)) is None
+        else replace(
+            trial,
+            aims=of.aims,
+            sweep=of.sweep,
+            diverged=of.diverged,
+            progress=trial.progress and replace(trial.progress, also=tuple(of.values.items())),
+        )
+        for trial in trials
+    ]
 
 
 def _assessment(events: Events) -> Assessment:

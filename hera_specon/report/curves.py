@@ -1,10 +1,13 @@
 """Charts of shares, of learning, and of completion times."""
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from controllers.core.forecast import EndRange
 from controllers.core.results import RunResult
 from hera_specon import formatting
 from hera_specon.records.comparison import completions
@@ -22,17 +25,13 @@ def shares(history: SweepHistory, node: str) -> tuple[list[float], dict[str, lis
     """
     here = [s for s in history.all_stretches() if node in s.places and s.cpu is not None]
     times = sorted({0.0, history.end, *(s.start for s in here), *(s.end for s in here)})
-    trials = dict.fromkeys(s.trial for s in sorted(here, key=lambda s: (s.start, s.trial)))
-    return times, {
-        trial: [
-            next(
-                ((s.cpu or 0.0) * s.places.count(node) for s in here if s.trial == trial and s.start <= time < s.end),
-                0.0,
-            )
-            for time in times
-        ]
-        for trial in trials
-    }
+    place_of = {time: place for place, time in enumerate(times)}
+    held: dict[str, list[float]] = {}
+    for stretch in sorted(here, key=lambda s: (s.start, s.trial)):
+        cores = held.setdefault(stretch.trial, [0.0] * len(times))
+        first, last = place_of[stretch.start], place_of[stretch.end]
+        cores[first:last] = [(stretch.cpu or 0.0) * stretch.places.count(node)] * (last - first)
+    return times, held
 
 
 def usage(history: SweepHistory, node: str) -> list[tuple[float, float]]:
@@ -61,28 +60,29 @@ def share_chart(run: PolicyRun, colours: Mapping[str, str], end: float) -> str:
     )  # fmt: skip
     for row, node in enumerate(nodes, start=1):
         times, cores = shares(run.history, node)
-        traces = [
-            go.Scatter(
-                x=times, y=held, name=text(trial), stackgroup=f"node {row}", mode="lines",
-                line={"shape": "hv", "width": 0.5, "color": colours[trial]},
-                hovertemplate=f"<b>{text(trial)}</b>: %{{y:.2f}} cores at %{{x:.0f}} s<extra></extra>",
-            )
+        # As dicts: plotly checks each trace once, where it would copy an object of its own and check it again.
+        traces: list[dict[str, Any]] = [
+            {
+                "type": "scatter", "x": times, "y": held, "name": text(trial), "stackgroup": f"node {row}",
+                "mode": "lines", "line": {"shape": "hv", "width": 0.5, "color": colours[trial]},
+                "hovertemplate": f"<b>{text(trial)}</b>: %{{y:.2f}} cores at %{{x:.0f}} s<extra></extra>",
+            }
             for trial, held in cores.items()
         ]  # fmt: skip
         busy = usage(run.history, node)
         if busy:
             traces.append(
-                go.Scatter(
-                    x=[at for at, _ in busy],
-                    y=[cores for _, cores in busy],
-                    name="in use",
-                    mode="lines",
-                    line={"color": "#8a94a0", "width": 1.6, "dash": "dot", "shape": "vh"},
-                    hovertemplate="in use: %{y:.2f} cores at %{x:.0f} s<extra></extra>",
-                )
+                {
+                    "type": "scatter",
+                    "x": [at for at, _ in busy],
+                    "y": [cores for _, cores in busy],
+                    "name": "in use",
+                    "mode": "lines",
+                    "line": {"color": "#8a94a0", "width": 1.6, "dash": "dot", "shape": "vh"},
+                    "hovertemplate": "in use: %{y:.2f} cores at %{x:.0f} s<extra></extra>",
+                }
             )
-        for trace in traces:
-            figure.add_trace(trace, row=row, col=1)
+        figure.add_traces(traces, rows=row, cols=1)
     figure.update_annotations(x=0, xanchor="left", font_size=12)
     figure.update_yaxes(title_text="cores", rangemode="tozero", nticks=4)
     figure.update_xaxes(range=[0, end])
@@ -98,16 +98,18 @@ def learning_chart(runs: Sequence[PolicyRun], colours: Mapping[str, str], object
         subplot_titles=[f"<b>{text(run.policy)}</b>" for run in runs],
     )  # fmt: skip
     for row, run in enumerate(runs, start=1):
-        for trial in sorted(run.history.reports, key=formatting.natural):
-            reports = run.history.reports[trial]
-            if reports:
-                curve = go.Scatter(
-                    x=[report.at for report in reports], y=[report.value for report in reports], mode="lines",
-                    line={"color": colours[trial], "width": 1.8}, name=text(trial), legendgroup=trial,
-                    showlegend=row == 1,
-                    hovertemplate=f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
-                )  # fmt: skip
-                figure.add_trace(curve, row=row, col=1)
+        curves = [
+            {
+                "type": "scatter", "mode": "lines",
+                "x": [report.at for report in reports], "y": [report.value for report in reports],
+                "line": {"color": colours[trial], "width": 1.8}, "name": text(trial), "legendgroup": trial,
+                "showlegend": row == 1,
+                "hovertemplate": f"<b>{text(trial)}</b>: %{{y:.4g}} at %{{x:.0f}} s<extra></extra>",
+            }
+            for trial in sorted(run.history.reports, key=formatting.natural)
+            if (reports := run.history.reports[trial])
+        ]  # fmt: skip
+        figure.add_traces(curves, rows=row, cols=1)
     figure.update_annotations(x=0, xanchor="left", font_size=13)
     figure.update_yaxes(title_text=text(objective))
     figure.update_xaxes(rangemode="tozero")
@@ -159,10 +161,29 @@ def forecast_chart(runs: Sequence[PolicyRun], end: float) -> str:
         for trace in traces:
             figure.add_trace(trace, row=row, col=1)
     figure.update_annotations(x=0, xanchor="left", font_size=13)
-    figure.update_yaxes(title_text="end in seconds", rangemode="tozero")
+    figure.update_yaxes(title_text="end in seconds")
+    for row, (run, told) in enumerate(shown, start=1):
+        figure.update_yaxes(range=[0, _forecast_top(run, told)], row=row, col=1)
     figure.update_xaxes(range=[0, end])
     figure.update_xaxes(title_text="seconds since the sweep began", row=len(shown), col=1)
     return html(dress(figure, 200 * len(shown) + 90))
+
+
+def _forecast_top(run: PolicyRun, told: Sequence[tuple[float, EndRange]]) -> float:
+    """Return the top of a forecast's axis, in seconds: above what was foreseen for nine tenths of the run.
+
+    The first forecasts know little, and one of them would leave the rest as a line at the bottom.
+    """
+    until = [*(at for at, _ in told[1:]), run.history.end]
+    lasting = [(forecast.high, max(0.0, end - at)) for (at, forecast), end in zip(told, until, strict=True)]
+    held = sorted((high, time) for high, time in lasting if math.isfinite(high))
+    left, top = 0.9 * sum(time for _, time in held), 0.0
+    for high, time in held:
+        if left <= 0:
+            break
+        left, top = left - time, high
+    ended = max((trial.completed_s for trial in run.result.trials), default=0.0) if run.result else 0.0
+    return 1.1 * max(top, run.history.end, ended)
 
 
 def completion_chart(results: Sequence[RunResult]) -> str:

@@ -8,7 +8,12 @@ from pathlib import Path
 
 
 def open_page(page: Path, env: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
-    """Open ``page`` in a browser with a window of its own; return whether one was found.
+    """Open ``page`` as ``open_address`` does."""
+    return open_address(page.resolve().as_uri(), env, platform)
+
+
+def open_address(address: str, env: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
+    """Open ``address`` in a browser with a window of its own; return whether one was found.
 
     A browser that runs in the terminal would take that over, so none is opened where there is no desktop.
     """
@@ -16,6 +21,6 @@ def open_page(page: Path, env: Mapping[str, str] = os.environ, platform: str = s
     if not desktop:
         return False
     try:
-        return webbrowser.open(page.resolve().as_uri())
+        return webbrowser.open(address)
     except webbrowser.Error:
         return False

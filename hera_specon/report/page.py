@@ -4,14 +4,11 @@ import base64
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from controllers.core.model import Direction
-from controllers.core.objectives import missing_objectives
+from controllers.core.objectives import missing_objectives, not_counted
 from controllers.core.results import TrialResult
 from controllers.policies.promote import FIRST_RUNG
 from controllers.tracking.access import shown
@@ -22,7 +19,10 @@ from hera_specon.records.run_folder import PolicyRun, RunRecord, load_run
 from hera_specon.report.best_so_far import best_chart
 from hera_specon.report.curves import completion_chart, forecast_chart, learning_chart, share_chart
 from hera_specon.report.early_order import early_order
+from hera_specon.report.environment import environment, packed_plotly
+from hera_specon.report.fronts import fronts_of
 from hera_specon.report.gantt import gantt
+from hera_specon.report.idle_nodes import idle_line, known_nodes
 from hera_specon.report.models import importance_chart, importances, parallel_chart
 from hera_specon.report.style import trial_colours
 from hera_specon.risks import policies_in, risks, rungs
@@ -33,9 +33,7 @@ LEADERS = 50
 MOST_COLUMNS = 12
 """Hyperparameters that it shows of each."""
 TEMPLATE = "report.html.j2"
-PLOTLY = "plotly-basic.min.js.gz"
-"""npm's plotly.js-basic-dist-min, which draws lines, points and bars: a quarter of what the whole library takes. The
-page has it as it is packed here, a third of that again, and unpacks it."""
+BODY = "body.html.j2"
 
 
 def write_report(folder: Path, targets: Sequence[Path]) -> None:
@@ -62,16 +60,17 @@ def write_page(record: RunRecord, targets: Sequence[Path]) -> None:
 
 def page(record: RunRecord) -> str:
     """Return the page about ``record`` as HTML that needs nothing from outside."""
-    loader = PackageLoader("hera_specon.report", "templates")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters.update(
-        seconds=formatting.seconds,
-        ratio=formatting.ratio,
-        change=formatting.change,
-        figure=formatting.figure,
-        value=formatting.value,
-        tone=tone,
-    )
+    packed = base64.b64encode(packed_plotly()).decode()
+    return environment().get_template(TEMPLATE).render(**parts(record), live=False, plotly=packed)
+
+
+def live_body(record: RunRecord) -> str:
+    """Return what the page about ``record`` shows, as HTML for a page that updates itself: without head and scripts."""
+    return environment().get_template(BODY).render(**parts(record), live=True)
+
+
+def parts(record: RunRecord) -> dict[str, Any]:
+    """Return what the template shows of ``record``."""
     colours = trial_colours(trial for run in record.runs for trial in run.history.stretches)
     results = record.results()
     policies = policies_in(record.about.get("policies") or [run.policy for run in record.runs])
@@ -79,29 +78,31 @@ def page(record: RunRecord) -> str:
     objective = str(record.about.get("objective") or "objective")
     maximise = record.about.get("direction") == Direction.MAXIMIZE.value
     direction = Direction.MAXIMIZE if maximise else Direction.MINIMIZE
-    return environment.get_template(TEMPLATE).render(
-        plotly=base64.b64encode(files("hera_specon.report").joinpath(PLOTLY).read_bytes()).decode(),
-        name=record.about.get("name") or record.folder.name,
-        facts=facts(record.about),
-        unfinished=[run.policy for run in record.runs if run.result is None],
-        rows=comparison_rows(results),
-        missing=[line for result in results for line in missing_objectives(result).lines],
-        risks=risks(policies),
-        rungs=rungs(policies),
-        deadlines=any(result.deadlines.asked for result in results),
-        entries=trial_entries(record.runs),
-        gantt=gantt(record.runs),
-        shares=[(run.policy, share_chart(run, colours, end)) for run in record.runs],
-        learning=learning_chart(record.runs, colours, objective),
-        best=best_chart(record.runs, direction, objective),
-        leaders=[leaders_of(run.policy, sweep, ranked) for run, sweep, ranked in ranked_by_sweep(record.runs)],
-        early_orders=[order for run in record.runs if (order := early_order(run, direction))],
-        first_rung=FIRST_RUNG,
-        ended_early=[(run.policy, early) for run in record.runs if (early := ended_early(run))],
-        completion=completion_chart(results) if results else "",
-        foreseen=forecast_chart(record.runs, end),
-        held=[(run.policy, *counts) for run in record.runs if (counts := held_ranges(run))[1]],
-    )
+    return {
+        "name": record.about.get("name") or record.folder.name,
+        "facts": facts(record.about),
+        "unfinished": [run.policy for run in record.runs if run.result is None],
+        "rows": comparison_rows(results),
+        "missing": [line for result in results for line in missing_objectives(result).lines],
+        "uncounted": [line for result in results for line in not_counted(result)],
+        "risks": risks(policies),
+        "rungs": rungs(policies),
+        "deadlines": any(result.deadlines.asked for result in results),
+        "entries": trial_entries(record.runs),
+        "gantt": gantt(record.runs),
+        "idle": [(run.policy, line) for run in record.runs if (line := idle_line(run, known_nodes(record.about)))],
+        "shares": [(run.policy, share_chart(run, colours, end)) for run in record.runs],
+        "learning": learning_chart(record.runs, colours, objective),
+        "best": best_chart(record.runs, direction, objective),
+        "fronts": list(fronts_of(record.runs)),
+        "leaders": [leaders_of(run.policy, sweep, ranked) for run, sweep, ranked in ranked_by_sweep(record.runs)],
+        "early_orders": [order for run in record.runs if (order := early_order(run, direction))],
+        "first_rung": FIRST_RUNG,
+        "ended_early": [(run.policy, early) for run in record.runs if (early := ended_early(run))],
+        "completion": completion_chart(results) if results else "",
+        "foreseen": forecast_chart(record.runs, end),
+        "held": [(run.policy, *counts) for run in record.runs if (counts := held_ranges(run))[1]],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +150,6 @@ def held_ranges(run: PolicyRun) -> tuple[int, int]:
     return sum(end.holds(at) for at, end in told), len(told)
 
 
-def tone(ratio: float) -> str:
-    """Return the style of a ratio: a gain, a loss, or neither where it shows as no change."""
-    shown = round(ratio, 3)
-    return "gain" if shown < 1 else "loss" if shown > 1 else ""
-
-
 FACTS = {
     "file": "workflow",
     "started": "started",
@@ -163,6 +158,8 @@ FACTS = {
     "shares": "shares by",
     "objective": "objective",
     "direction": "direction",
+    "further_objectives": "further objectives",
+    "constraints": "constraints",
     "seed": "seed",
     "tracking_uri": "MLflow",
 }

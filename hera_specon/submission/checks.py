@@ -11,19 +11,22 @@ from controllers.core.annotations import most_read_of, why_unnameable
 from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
 from controllers.core.expressions import gates, retries_without_argo, worker_gates
-from controllers.core.goals import GoalError, goals_in
+from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
+from controllers.core.stop_rules import rules_in
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
+from controllers.policies.wrappers.wrapper import one_objective_only
 from controllers.search import IN_A_CLUSTER, check_cost, read_search
 from controllers.worlds.argo.calls.untrusted import quantity
 from controllers.worlds.argo.reading.planned import planned_trials
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
 from hera_specon.devices import device_problems, devices_asked
-from hera_specon.errors import SubmissionError
+from hera_specon.errors import SubmissionError, SweepError
 from hera_specon.gang_request import GangRequest
 from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates, variable
 from hera_specon.settings import MOST_WORKERS
+from hera_specon.several_objectives import check_searched
 from hera_specon.submission.working_folders import folder_problems
 from mlflow_hooks import contract
 from mlflow_hooks.run_artifacts import ADDRESS as RUN_ARTIFACTS
@@ -92,6 +95,8 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     unnameable = (why_unnameable(*trial.id.partition(".")[::2]) for trial in planned)
     yield from itertools.islice(filter(None, unnameable), 1)
     yield from _annotation_problems(notes, len(planned))
+    if (rules := notes.get(labels.ANNOTATION_END_WHEN)) and not rules_in({labels.ANNOTATION_END_WHEN: str(rules)}):
+        yield f"has {str(rules)!r:.200} as annotation {labels.ANNOTATION_END_WHEN}, which is no rule; use Sweep(stop=)"
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
     if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
@@ -138,6 +143,22 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
         yield f"has a retryStrategy that makes no attempt after exit {contract.EXIT_MIGRATE}, {advice}"
 
 
+def _problems_of_aims(notes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why several objectives or constraints make no sense, or do not go with a trial's policy or its search."""
+    policy, search = (str(notes.get(name) or "") for name in (labels.ANNOTATION_POLICY, labels.ANNOTATION_SEARCH))
+    try:
+        aims = aims_in({name: str(value) for name, value in notes.items()})
+        if aims.further and policy and (why_not := one_objective_only(parse_policy(policy))):
+            yield f"names a policy that does not fit: {why_not}"
+        check_searched(aims, search)
+    except GoalError as error:
+        yield f"has objectives or constraints that cannot be read: {error}"
+    except SweepError as error:
+        yield f"has a search that does not fit: {error}"
+    except (PolicyError, SearchError):
+        return  # what is wrong with these themselves is told anyway
+
+
 def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]:
     for name, value in notes.items():
         if name.startswith(labels.DOMAIN) and len(str(value)) > most_read_of(name):
@@ -159,6 +180,7 @@ def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]
             yield f"has a search that no controller takes: {error}"
     if (keep := notes.get(labels.ANNOTATION_KEEP)) not in {None, *labels.Keep}:
         yield f"has {keep!r} as annotation {labels.ANNOTATION_KEEP}, which is {' or '.join(labels.Keep)}"
+    yield from _problems_of_aims(notes)
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:
@@ -253,6 +275,15 @@ def search_warning(manifest: Manifest) -> str | None:
         f"the trials of {', '.join(searched)} wait for a controller: it gives each its hyperparameters when it starts. "
         "Without one, `specon release` starts them with hyperparameters drawn by chance"
     )
+
+
+def stop_warning(manifest: Manifest) -> str | None:
+    """Return what to know if rules are to end a sweep early: only a controller does."""
+    notes = {sweep_of(item): (item["metadata"].get("annotations") or {}) for item in trial_templates(manifest)}
+    ended = sorted(sweep for sweep, given in notes.items() if labels.ANNOTATION_END_WHEN in given)
+    if not ended:
+        return None
+    return f"only a controller ends {', '.join(ended)} by stop=: without one, all of its trials train to their end"
 
 
 def keep_warning(manifest: Manifest) -> str | None:

@@ -12,10 +12,11 @@ from controllers.core.actions import Place
 from controllers.core.annotations import AnnotationError, check_fits
 from controllers.core.expressions import gates, older_gates, worker_gates, workers
 from controllers.core.means import NO_MEANS, Means, means_notes
+from controllers.core.stop_rules import NO_RULES, StopRules, rules_notes
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from hera_specon.errors import SubmissionError
-from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates
+from hera_specon.manifest import Manifest, answer_templates, program, runs_gang, sweep_of, trial_templates
 from hera_specon.settings import policy_text
 from hera_specon.submission.checks import TRACKING_URI, check_for_cluster
 from hera_specon.workflow_file import WorkflowFile, load_workflow
@@ -37,6 +38,7 @@ class Overrides:
     tracking_uri: str | None = None
     gate_first: bool = False
     means: Means = NO_MEANS
+    stops: StopRules = NO_RULES
     first_nodes: Mapping[str, str] | None = None
 
 
@@ -58,8 +60,11 @@ def edit_manifest(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
         parameter.pop("valueFrom", None)
         parameter["value"] = value
     for template in trial_templates(document):
+        _send_elsewhere(template, overrides)
         _edit_template(template, overrides)
         _edit_gang(document, template)
+    for template in answer_templates(document):
+        _send_elsewhere(template, overrides)
     if overrides.first_nodes is not None:
         notes = document.setdefault("metadata", {}).setdefault("annotations", {})
         written = {labels.ANNOTATION_FIRST_NODES: trial_lists.write(overrides.first_nodes)}
@@ -71,11 +76,7 @@ def edit_manifest(manifest: Manifest, overrides: Overrides) -> dict[str, Any]:
     return document
 
 
-def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
-    if overrides.policy is not None:
-        template["metadata"].setdefault("annotations", {})[labels.ANNOTATION_POLICY] = overrides.policy
-    if overrides.means:
-        template["metadata"].setdefault("annotations", {}).update(means_notes(overrides.means))
+def _send_elsewhere(template: dict[str, Any], overrides: Overrides) -> None:
     if overrides.image is not None:
         program(template)["image"] = overrides.image
     if overrides.tracking_uri is not None:
@@ -83,6 +84,14 @@ def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
         others = [entry for entry in container.get("env") or [] if entry.get("name") != TRACKING_URI]
         # The first one: others may be told by it.
         container["env"] = [{"name": TRACKING_URI, "value": overrides.tracking_uri}, *others]
+
+
+def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
+    if overrides.policy is not None:
+        template["metadata"].setdefault("annotations", {})[labels.ANNOTATION_POLICY] = overrides.policy
+    if overrides.means or overrides.stops:
+        asked = {**means_notes(overrides.means), **rules_notes(overrides.stops)}
+        template["metadata"].setdefault("annotations", {}).update(asked)
     notes = template["metadata"].get("annotations", {})
     takes_turns = bool({labels.ANNOTATION_WEIGHT, labels.ANNOTATION_PRIORITY} & notes.keys())
     try:

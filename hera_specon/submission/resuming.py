@@ -66,6 +66,8 @@ def continue_manifest(
     for template in trial_templates({"spec": spec}):
         sweep = sweep_of(template)
         names = _freed_of_its_search(template)
+        # What ended the sweep would end these trials at once.
+        template["metadata"]["annotations"].pop(labels.ANNOTATION_END_WHEN, None)
         for steps in spec["templates"]:
             for step in (step for group in steps.get("steps") or [] for step in group):
                 if steps.get("name") == sweep and step.get("withItems"):

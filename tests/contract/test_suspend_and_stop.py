@@ -124,11 +124,17 @@ def test_a_trial_that_was_told_to_leave_is_busy(bench: Bench, kind: str) -> None
     bench.until(lambda: bench.phase("a") is (Phase.SUSPENDED if kind == "suspend" else Phase.STOPPED))
 
 
-def test_what_neither_runs_nor_waits_for_a_place_is_neither_suspended_nor_stopped(bench: Bench) -> None:
+def test_a_trial_that_waits_for_room_is_not_suspended_and_never_starts_once_it_is_stopped(bench: Bench) -> None:
     bench.submit(a=WIDE, b=WIDE, c=WIDE)
     bench.until_running("a")
     bench.until_running("b")
     bench.until(lambda: bench.phase("c") is Phase.PENDING)
     trial = bench.trial("c").id
-    for action in (Suspend(trial), Stop(trial, "enough")):
-        assert bench.world.apply(action).kind is OutcomeKind.REFUSED
+    assert bench.world.apply(Suspend(trial)).kind is OutcomeKind.REFUSED
+    bench.take_on(Stop(trial, "enough"))
+    bench.until(lambda: bench.phase("c") is Phase.STOPPED)
+    assert bench.steps("c") == []
+    bench.until(lambda: bench.ended("a", "b") and bench.world.finished)
+    assert not bench.world.failed
+    (result,) = (one for one in bench.world.results({}) if one.id.endswith("c"))
+    assert (result.succeeded, result.stopped) == (True, "enough")

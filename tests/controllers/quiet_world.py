@@ -41,6 +41,9 @@ class QuietWorld:
         del action
         return DONE
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        return {}
+
     def objectives(self) -> Mapping[TrialId, str]:
         return {}
 

@@ -8,6 +8,8 @@ from hera_specon.workflow_file import load_workflow
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "how-to" / "define-a-sweep.md"
 
+PIPELINES = PAGE.with_name("use-a-sweep-in-a-pipeline.md")
+
 
 def _examples(page: Path) -> list[str]:
     """Return the Python blocks of a page that define a whole workflow."""
@@ -15,11 +17,12 @@ def _examples(page: Path) -> list[str]:
     return [block for block in blocks if "with Workflow(" in block]
 
 
-EXAMPLES = [*_examples(PAGE), *_examples(REPOSITORY / "README.md")]
+EXAMPLES = [*_examples(PAGE), *_examples(PIPELINES), *_examples(REPOSITORY / "README.md")]
 
 
 def test_the_pages_have_examples() -> None:
     assert len(_examples(PAGE)) == 3
+    assert len(_examples(PIPELINES)) == 2
     assert len(_examples(REPOSITORY / "README.md")) == 1
 
 

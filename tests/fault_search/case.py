@@ -16,6 +16,7 @@ from pydantic_core import to_jsonable_python
 from controllers.core.actions import ACTION_KINDS
 from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
+from controllers.core.stop_rules import NO_RULES, StopRules
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.errors import WorkloadError
@@ -109,12 +110,14 @@ class Case:
     """All that a faulty run depends on.
 
     ``policy`` is as people type it. ``journal_every_s`` is how seldom the controller keeps a state that is not urgent.
+    ``stops`` are the rules that end each of its sweeps early.
     """
 
     policy: str
     scenario: Scenario
     faults: tuple[WorldFault | ControllerFault, ...] = ()
     journal_every_s: float = 0.0
+    stops: StopRules = NO_RULES
 
     @property
     def world_faults(self) -> tuple[WorldFault, ...]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
-from controllers.core.model import Node, NodeName, Sample, Trial, TrialId
+from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, refused
+from controllers.core.stop_rules import ENDED
 from controllers.driving.wrapped_world import WrappedWorld
 from controllers.worlds.simulated.world import SimulatedWorld
 from tests.fault_search.broken import broken
@@ -120,6 +121,7 @@ class CheckedWorld(WrappedWorld):
         self._tick_faults = tick_faults
         self._refusals = refusals
         self._seen: dict[TrialId, Trial] = {}
+        self._ended: set[str] = set()
         self.leaves_begun: dict[TrialId, int] = {}
 
     def trials(self) -> Sequence[Trial]:
@@ -171,11 +173,15 @@ class CheckedWorld(WrappedWorld):
             case Resize() | Suspend():
                 fits = now.steady
             case Stop():
-                fits = now.steady or now.waits
+                fits = now.steady or now.waits or now.phase is Phase.PENDING
             case _:
                 assert_never(action)
         if not fits:
             broken("actions fit their trials", f"{action}: {now}")
+        if isinstance(action, Stop) and action.why.startswith(ENDED):
+            self._ended.add(now.sweep)
+        elif now.sweep in self._ended:
+            broken("an ended sweep stays so", f"{action}: {now}")
         self._check_targets(action, now, targets)
 
     def _check_targets(self, action: Action, now: Trial, targets: Sequence[NodeName]) -> None:

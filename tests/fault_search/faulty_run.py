@@ -10,6 +10,7 @@ from controllers.core.policy import Policy
 from controllers.core.ports import Outcome
 from controllers.driving.assembly import assemble, guard_policy
 from controllers.driving.driver import VirtualBeats
+from controllers.policies import UntilEnough
 from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.faults import (
@@ -84,10 +85,16 @@ def run_case(case: Case) -> CaseResult:
 
 
 class FaultyRun:
-    """Drives world and engine until every trial has ended; ``policy`` is wrapped in its guards already."""
+    """Drives world and engine until every trial has ended; ``policy`` is wrapped in its guards already.
 
-    def __init__(self, case: Case, policy: Policy[Any]) -> None:
+    ``ender`` is what ends its sweeps by their rules.
+    """
+
+    def __init__(self, case: Case, policy: Policy[Any], ender: type[UntilEnough] = UntilEnough) -> None:
         self._case = case
+        sweeps = {trial.sweep for trial in case.scenario.workload.trials}
+        if case.stops:
+            policy = ender(policy=policy, rules=dict.fromkeys(sorted(sweeps), case.stops))
         self._policy = policy
         self._bound = latest_end_s(case)
         self._beats = VirtualBeats(case.scenario.costs.heartbeat_s)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
+from controllers.core.stop_rules import NO_RULES
 from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.workload import Workload
 from tests.fault_search.case import Case
@@ -94,6 +95,10 @@ def _with_workload(case: Case, workload: Workload) -> Case:
 
 
 _PARTS: Final[tuple[tuple[Callable[[Case], Sequence[Any]], Callable[[Case, Sequence[Any]], Case]], ...]] = (
+    (
+        lambda case: [case.stops] if case.stops else [],
+        lambda case, stops: replace(case, stops=next(iter(stops), NO_RULES)),
+    ),
     (lambda case: case.faults, lambda case, faults: replace(case, faults=tuple(faults))),
     (lambda case: case.scenario.workload.trials, _with_trials),
     (lambda case: case.scenario.workload.nodes, _with_nodes),

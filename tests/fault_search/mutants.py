@@ -1,11 +1,13 @@
 """An engine and policies that are broken on purpose: the search for faults must find each of them out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controllers.core.actions import Action, Decision, Migrate, Place, Proposal
 from controllers.core.engine import Engine
 from controllers.core.model import Phase, Snapshot, TrialId
+from controllers.policies import UntilEnough
+from controllers.policies.wrappers.until_enough import Known
 
 
 class ActsBeforeSaving(Engine[Any]):
@@ -56,6 +58,14 @@ class ForgetsInfinity(_Broken):
 
     def decide(self, snapshot: Snapshot, state: float) -> Decision[float]:
         return Decision(state if len(snapshot.trials) < 2 else float("nan"))
+
+
+class ForgetsTheEnd(UntilEnough):
+    """Takes a sweep that it has ended for one that goes on, at every second look."""
+
+    def _looked(self, snapshot: Snapshot, before: Known) -> Known:
+        known = super()._looked(snapshot, replace(before, over={}))
+        return replace(known, over={}) if before.over else known
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from functools import partial
 from controllers.core.devices import Devices
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
+from controllers.core.stop_rules import NO_RULES, StopRules, rules_of
 from controllers.policies.registry import POLICIES
 from controllers.worlds.simulated.faults import (
     Crowding,
@@ -46,6 +47,7 @@ STACKED = (
 _SPANS_S = (20.0, 60.0, 150.0)
 _WITHOUT_DEVICES = 0.7
 _WITHOUT_GANGS = 0.6
+_WITHOUT_STOPS = 0.6
 _PARTS = (0.0, 0.0, 0.3, 1.0)
 """Of the trials of a workload, that part which tells less than it might."""
 _EDGES = ((0, 4), (5, 8), (5, 8), (5, 30))
@@ -80,6 +82,7 @@ def draw_case(seed: int, policy: str) -> Case:
         faults += tuple(WorkerMissing(gangs.choice(together), gangs.randint(1, 4)) for _ in missing)
         scenario = replace(scenario, costs=_with_meetings(scenario.costs, gangs))
     case = Case(_with_intervals(policy, chance), scenario, faults, chance.choice((0.0, 10.0)))
+    case = replace(case, stops=draw_stops(random.Random(f"{seed}:stops")))  # noqa: S311 - as above
     return with_groups(case, random.Random(f"{seed}:groups"))  # noqa: S311 - as above
 
 
@@ -92,6 +95,22 @@ def _with_intervals(policy: str, chance: random.Random) -> str:
         return f"{name}:interval={interval}" if has_one else name
 
     return "+".join(map(with_interval, policy.split("+")))
+
+
+def draw_stops(chance: random.Random) -> StopRules:
+    """Return the rules that end sweeps early: none, one or several."""
+    rules = NO_RULES
+    if chance.random() < _WITHOUT_STOPS:
+        return rules
+    drawn = (
+        rules_of(value=chance.choice((0.9, 0.1, -1e9))),
+        rules_of(plateau={"trials": chance.randint(1, 3), "by": chance.choice((0.01, 0.3))}),
+        rules_of(after_s=chance.choice((0.5, 15.0, 60.0))),
+        rules_of(cpu_hours=chance.choice((0.001, 0.01))),
+    )
+    for rule in chance.sample(drawn, chance.choice((1, 1, 2, 4))):
+        rules |= rule
+    return rules
 
 
 def _time(chance: random.Random) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from hera.workflows import DAG, Artifact, Parameter, Resources, Steps, Workflow
-from hera.workflows.models import Toleration, VolumeMount
+from hera.workflows.models import ContinueOn, Toleration, VolumeMount
 from jsonschema import Draft202012Validator
 
 from hera_specon import FlowCon, SpeCon, Sweep, at_random, every, maximize
@@ -115,7 +115,15 @@ def with_gangs() -> Workflow:
     return w
 
 
-@pytest.mark.parametrize("build", [with_gangs, plain, with_everything, in_steps, function_in_dag])
+def with_answer() -> Workflow:
+    search = sweep(register="vae", arrivals=every(5), workers=2)
+    with Workflow(generate_name="vae-", entrypoint="main") as w, Steps(name="main"):
+        search(continue_on=ContinueOn(failed=True))
+        search.top(3)
+    return w
+
+
+@pytest.mark.parametrize("build", [with_gangs, plain, with_everything, in_steps, function_in_dag, with_answer])
 def test_argo_takes_every_field_of_a_generated_workflow(
     build: Callable[[], Workflow], validator: Draft202012Validator
 ) -> None:

@@ -88,7 +88,7 @@ def test_a_search_draws_on_the_steps() -> None:
     spec = read_search(
         built(space=space, search=tpe())["vae-trial"]["metadata"]["annotations"][labels.ANNOTATION_SEARCH]
     )
-    study = Study(spec, Direction.MINIMIZE, 0)
+    study = Study(spec, (Direction.MINIMIZE,), 0)
     asked = [dict(study.ask(TrialId(f"t{number}"))) for number in range(20)]
     by_chance = [dict(spec.by_chance(Random(number))) for number in range(20)]  # noqa: S311 - repeatable
     for point in (*asked, *by_chance):

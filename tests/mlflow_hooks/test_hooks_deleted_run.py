@@ -64,6 +64,10 @@ class Store:
         assert run == "run"
         self.points += points
 
+    def newest_points(self, run: str) -> list[Point]:
+        assert run == "run"
+        return list({point.key: point for point in self.points}.values())
+
     def log_params(self, run: str, params: Mapping[str, str]) -> None:
         self._ask(changes=True)
         assert run == "run"

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from hera_specon.workflow_file import load_workflow
-from workflows import demo, mixed_sweep
+from workflows import demo, mixed_sweep, pipeline
 from workflows.jobs.train import MODELS
 from workflows.regenerate import EXAMPLES, main, workflow_of, yaml_path
 
@@ -38,7 +38,14 @@ def test_regenerating_writes_what_is_compared(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("example", EXAMPLES)
 @pytest.mark.parametrize("suffix", [".py", ".yaml"])
 def test_example_is_a_sweep_that_can_be_run(example: str, suffix: str) -> None:
-    assert load_workflow(yaml_path(example).with_suffix(suffix)).sweeps == (workflow_of(example).entrypoint,)
+    sweep = "search" if example == "pipeline" else workflow_of(example).entrypoint
+    assert load_workflow(yaml_path(example).with_suffix(suffix)).sweeps == (sweep,)
+
+
+def test_the_pipeline_every_night_has_the_steps_of_the_one_that_runs_once() -> None:
+    nightly = pipeline.nightly.to_dict()["spec"]
+    assert nightly["workflowSpec"] == pipeline.w.to_dict()["spec"]
+    assert nightly["schedules"] == ["0 3 * * *"]
 
 
 @pytest.mark.parametrize("example", ["demo", "mixed_sweep"])

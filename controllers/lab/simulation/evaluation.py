@@ -15,6 +15,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import compare
+from controllers.core.stop_rules import NO_RULES, StopRules
 from controllers.lab.simulation.best_models import BEST_MODELS
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
 from controllers.lab.simulation.experiments.experiment import Setup
@@ -150,12 +151,13 @@ class PolicySummary:
 class ExperimentPlan:
     """An experiment and the policies to run it under, as they were asked for; the first is the baseline.
 
-    ``measures`` are taken beside those of the experiment.
+    ``measures`` are taken beside those of the experiment. ``stops`` are the rules that end its sweeps early.
     """
 
     experiment: Setup
     policies: tuple[str, ...]
     measures: tuple[RunMeasure, ...] = ()
+    stops: StopRules = NO_RULES
 
     def effective(self) -> tuple[Policy[Any], ...]:
         """Return the policies with the experiment's parameters wherever they were named without their own.
@@ -185,13 +187,15 @@ def simulate_seed(plan: ExperimentPlan, seed: int) -> tuple[SimulatedRun, ...]:
     work = {trial.id: trial.work_s for trial in workload.trials}
     steps = {trial.id: len(trial.reports) for trial in workload.trials}
     pinned = first_nodes(plan.experiment, workload, seed)
+    stops = dict.fromkeys((trial.sweep for trial in workload.trials), plan.stops)
     timed = any(measure.of_reports for measure in (*plan.experiment.measures, *plan.measures))
     runs = []
     for policy in plan.effective():
         given = {} if Place in policy.needs else pinned
         scenario = Scenario(workload, plan.experiment.costs, seed, given)
         surrogate = plan.experiment.surrogate(seed)
-        runs.append(simulate(scenario, inform(policy, work, steps), surrogate=surrogate, keep_times=timed))
+        informed = inform(policy, work, steps)
+        runs.append(simulate(scenario, informed, surrogate=surrogate, keep_times=timed, stops=stops))
     return tuple(runs)
 
 

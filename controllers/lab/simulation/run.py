@@ -14,6 +14,7 @@ from controllers.core.model import TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Observer
 from controllers.core.results import RunResult
+from controllers.core.stop_rules import StopRules
 from controllers.driving.assembly import assemble, check_policy, guard_policy
 from controllers.driving.driver import Driver, VirtualBeats
 from controllers.policies import Pinned
@@ -47,7 +48,7 @@ class SimulatedRun:
     lost_work_s: float = 0.0
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 - what a run is made of, each named
     scenario: Scenario,
     policy: Policy[Any],
     observers: Sequence[Observer] = (),
@@ -55,6 +56,7 @@ def simulate(
     surrogate: Surrogate | None = None,
     keep_times: bool = False,
     guard: Callable[[Policy[Any]], Policy[Any]] = guard_policy,
+    stops: Mapping[str, StopRules] | None = None,
 ) -> SimulatedRun:
     """Run ``scenario`` under ``policy`` to its end. The same arguments give the same result.
 
@@ -65,6 +67,7 @@ def simulate(
         surrogate: How trials train with the hyperparameters that a search gives them.
         keep_times: Whether to tell when each report was logged.
         guard: Wraps the policy in what keeps it from harm.
+        stops: When each sweep ends before all its trials have, by its name.
 
     Raises:
         SpeconError: the policy needs an action that this world cannot do, or leaves trials waiting that never start.
@@ -72,7 +75,7 @@ def simulate(
     """
     check_policy(policy, SimulatedWorld.can, "simulated")
     with _uncollected():
-        sweep = _Sweep(scenario, policy, observers, surrogate, guard)
+        sweep = _Sweep(scenario, policy, observers, surrogate, guard, stops)
         if keep_times:
             sweep.source.keep_times()
         return sweep.run()
@@ -103,6 +106,7 @@ class _Sweep:
         observers: Sequence[Observer],
         surrogate: Surrogate | None,
         guard: Callable[[Policy[Any]], Policy[Any]],
+        stops: Mapping[str, StopRules] | None,
     ) -> None:
         self._policy = policy
         self._world = SimulatedWorld(scenario, gated=Place in policy.needs, surrogate=surrogate)
@@ -118,6 +122,7 @@ class _Sweep:
             MemoryStore(),
             observers=(recorder, *observers),
             guard=lambda policy: Pinned(policy=guard(policy)) if searches else guard(policy),
+            stops=stops,
         )
         self._driver = Driver(engine, self._world, VirtualBeats(scenario.costs.heartbeat_s))
         self._ticks = 0

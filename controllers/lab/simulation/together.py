@@ -124,6 +124,10 @@ class SweepView(WrappedWorld):
         """Return the name of each trial's objective."""
         return {trial: name for trial, name in self._world.objectives().items() if trial in self._own}
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return the metrics of each trial that count beside its objective."""
+        return {trial: names for trial, names in self._world.further_metrics().items() if trial in self._own}
+
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial of the sweep went."""
         return [result for result in self._world.results(samples) if result.id in self._own]

@@ -71,8 +71,9 @@ class PolicySettings(BaseModel):
     A policy is made of at most five rules, one for each kind of action: where trials start (``Place``), what share
     each gets (``Resize``), which of them go elsewhere (``Migrate``), which wait (``Suspend``) and which end early
     (``Stop``). Each says in words what its rules go by.
-    ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none. ``state_type``
-    is the frozen dataclass of its state; all defaults, it is the state before the first decision.
+    ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none.
+    ``one_objective`` is why it takes no sweep of several objectives, empty where it goes by the first of them.
+    ``state_type`` is the frozen dataclass of its state; all defaults, it is the state before the first decision.
 
     ``most_moves`` is how many moves and suspensions of one trial the policy brings about at most, None where there is
     no limit. Only moves that arrive count: a move that failed may be asked for again.
@@ -97,6 +98,7 @@ class PolicySettings(BaseModel):
     suspensions: ClassVar[str] = ""
     stops: ClassVar[str] = ""
     goal: ClassVar[str] = ""
+    one_objective: ClassVar[str] = ""
     most_moves: ClassVar[int | None] = 0
     shortest_first: ClassVar[bool] = False
     scales_gangs: ClassVar[bool] = False

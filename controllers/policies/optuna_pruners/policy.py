@@ -51,6 +51,7 @@ class OptunaPruner(PolicySettings):
     state_type: ClassVar[type[PrunerState]] = PrunerState
     needs: ClassVar[frozenset[type[Action]]] = frozenset({Stop})
     stops: ClassVar[str] = "trials that the pruner would prune, and those that diverged"
+    one_objective: ClassVar[str] = "Optuna's pruners compare one value of each trial"
 
     pruner: Kind = Field(default="asha", description="which of Optuna's pruners")
     min_resource: int | None = Field(
@@ -115,7 +116,9 @@ class OptunaPruner(PolicySettings):
     def decide(self, snapshot: Snapshot, state: PrunerState) -> Decision[PrunerState]:
         """Ask the pruner about each trial that has reported something new, the oldest report first."""
         known, ended, studies = dict(state.trials), state.ended or (), state.take_studies()
-        news = [trial for trial in snapshot.trials if trial.progress is not None and _is_new(trial, state)]
+        # Optuna refuses to prune where there are several objectives: so does whoever chooses this policy there.
+        compared = (trial for trial in snapshot.trials if not trial.aims.further)
+        news = [trial for trial in compared if trial.progress is not None and _is_new(trial, state)]
         news.sort(key=lambda trial: (trial.progress.at if trial.progress else 0.0, trial.id))
         for of_sweep in by_sweep(news).values():
             ended = _take_in(of_sweep, snapshot, known, ended, studies)

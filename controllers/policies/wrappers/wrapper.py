@@ -90,6 +90,14 @@ def parts(policy: Policy[Any]) -> Iterator[Policy[Any]]:
         yield from parts(inner)
 
 
+def one_objective_only(policy: Policy[Any]) -> str | None:
+    """Return why ``policy`` takes no sweep of several objectives, None where it does."""
+    for part in parts(policy):
+        if isinstance(part, PolicySettings) and part.one_objective:
+            return f"policy {part.name!r} takes no sweep of several objectives, since {part.one_objective}"
+    return None
+
+
 def with_parts(policy: Policy[Any], change: Callable[[Policy[Any]], Policy[Any]]) -> Policy[Any]:
     """Return ``policy`` with each of its parts put through ``change``, in the same wrappers."""
     if not isinstance(policy, Wrapper):

@@ -156,6 +156,11 @@ class ArgoWorld:
         # Metrics are read on another thread: a look of its own could end after a newer one, and replace it.
         return {trial: state.definition.objective for trial, state in self._looks.last.states.items()}
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return the metrics of each trial that count beside its objective, as ``objectives`` does."""
+        states = self._looks.last.states.items()
+        return {trial: state.definition.aims.metrics for trial, state in states if state.definition.aims}
+
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
         return trial.removeprefix(f"{self._campaign.sweep_uid}.")

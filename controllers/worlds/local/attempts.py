@@ -21,16 +21,18 @@ from controllers.worlds.local.processes import Exit, Launcher, LaunchError, Proc
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.trees import end_others
 from controllers.worlds.local.rates import RateMeter
+from controllers.worlds.local.read_programs import local_command
 from controllers.worlds.local.shares import Shares, SharesError
-from controllers.worlds.local.stand_ins import WORK, stood_in
+from controllers.worlds.local.stand_ins import WORK, output_files, stood_in
 from controllers.worlds.local.standing import Standing, standing_of
-from controllers.worlds.local.word_scripts import chosen_words
 from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
 from mlflow_hooks.presence import presences
 
 _PYTHON: Final = re.compile(r"python[0-9.]*$")
+_MOST_OUTPUT: Final = 2**20
+"""Characters of an output parameter: a workflow on a cluster takes no more."""
 FLUSH_S = "10"
 """Seconds for which a trial that has ended waits for MLflow: the run sends what is left then."""
 
@@ -327,6 +329,22 @@ class Attempts:
         log = self._around.log_of(job)
         return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
 
+    def outputs(self, job: LocalJob) -> Mapping[str, str] | None:
+        """Return the output parameters of a step that has succeeded, None where it did not write one of them."""
+        step, found = job.step, dict[str, str]()
+        for name, path in output_files(step, self._around.folder, file_name(job.trial or job.id)).items():
+            default = step.outputs[name].default
+            try:
+                with path.open(encoding="utf-8", errors="replace") as file:
+                    found[name] = file.read(_MOST_OUTPUT).removesuffix("\n")
+            except OSError as error:
+                if default is None:
+                    with self._around.log_of(job).open("a", encoding="utf-8") as log:
+                        log.write(f"output {name!r} is not there: {error}\n")
+                    return None
+                found[name] = default
+        return found
+
     def last_words(self, job: LocalJob) -> str:
         """Return the last line that the attempts of ``job`` printed."""
         return last_line(self._around.log_of(job))
@@ -334,11 +352,11 @@ class Attempts:
     def _command(self, job: LocalJob, step: PodStep) -> tuple[str, ...]:
         command, args = step.words(step.command), step.words(step.args)
         if step.source is None:
-            return chosen_words(command + args, {**os.environ, **step.environment})
+            return local_command(command + args, {**os.environ, **step.environment})
         script = self._around.folder / "scripts" / f"{file_name(step.template)}-{file_name(job.trial or job.id)}.py"
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(step.source, encoding="utf-8")
-        return (*(command or (sys.executable,)), str(script), *args)
+        return local_command((*(command or (sys.executable,)), str(script), *args), {**os.environ, **step.environment})
 
 
 def end_leftovers(processes: Iterable[ProcessMark], grace_s: float) -> None:

@@ -56,7 +56,7 @@ class LocalJob:
     held ``memory_peak`` bytes; ``alone`` tells that its next attempt, or the one that runs, has the machine to
     itself for that. ``begun_again`` counts its attempts that began from nothing although one before had trained.
     ``processes`` tells those of ``pids`` from any others. ``threads`` is with how many each worker was told to compute,
-    0 where the user chose.
+    0 where the user chose. ``outputs`` are its output parameters, once it is over.
     Times are seconds of the sweep's clock.
     """
 
@@ -96,6 +96,7 @@ class LocalJob:
     memory_peak: float = 0.0
     alone: bool = False
     threads: int = 0
+    outputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

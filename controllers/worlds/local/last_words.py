@@ -7,13 +7,24 @@ from controllers.core import failures
 
 _TAIL: Final = 4096
 """Bytes of a log that are read."""
+_OURS: Final = "mlflow_hooks: "
 
 
 def last_line(log: Path) -> str:
     """Return the last line of ``log`` that says something, empty where none does."""
+    return failures.last_line(_tail(log))
+
+
+def last_lines(log: Path, most: int) -> list[str]:
+    """Return up to ``most`` last lines of ``log`` that a program of the user's has printed, the newest last."""
+    lines = [line for line in _tail(log).splitlines() if line.strip() and not line.startswith(_OURS)]
+    return lines[-most:]
+
+
+def _tail(log: Path) -> str:
     if not log.exists():
         return ""
     with log.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - _TAIL))
-        return failures.last_line(file.read().decode(errors="replace"))
+        return file.read().decode(errors="replace")

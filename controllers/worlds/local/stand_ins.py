@@ -33,10 +33,7 @@ def stood_in(step: PodStep, run: Path, name: str, gpus: Sequence[str] | None) ->
         SpeconError: the file of a secret cannot be read.
     """
     own = run / FILES / name
-    folders = {
-        mount.path: _folder(mount.folder, run, mount.name, mount.inside, name if mount.own else "")
-        for mount in step.mounts
-    }
+    folders = _folders(step, run, name)
     for folder in (own, *folders.values()):
         folder.mkdir(parents=True, exist_ok=True)
     env = {contract.ENV_TRIAL_FOLDER: str(own)}
@@ -54,6 +51,19 @@ def stood_in(step: PodStep, run: Path, name: str, gpus: Sequence[str] | None) ->
         args=tuple(_with_folders(word, folders) for word in step.args),
         env=env,
     )
+
+
+def output_files(step: PodStep, run: Path, name: str) -> dict[str, Path]:
+    """Return where this machine has the files of the output parameters of ``step``; see ``stood_in``."""
+    folders = _folders(step, run, name)
+    return {output: Path(_with_folders(file.path, folders)) for output, file in step.outputs.items()}
+
+
+def _folders(step: PodStep, run: Path, name: str) -> dict[str, Path]:
+    return {
+        mount.path: _folder(mount.folder, run, mount.name, mount.inside, name if mount.own else "")
+        for mount in step.mounts
+    }
 
 
 def _folder(given: str, run: Path, volume: str, inside: str, trial: str) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from controllers.worlds.local.endings import is_hooked, saved_steps, steps_gained
+from mlflow_hooks.printed.attempt import is_read
 
 _MOST_NAMED: Final = 5
 
@@ -40,7 +41,9 @@ class Standing:
 
 def standing_of(folder: Path, *, left: bool) -> Standing:
     """Return where the trial whose state is in ``folder`` goes on; ``left`` is how its last attempt ended."""
-    return Standing(is_hooked(folder), max([0, *saved_steps(folder)]), steps_gained(folder), left)
+    # A program whose printed metrics are read has a journal, but no hooks that save.
+    hooked = is_hooked(folder) and not is_read(folder)
+    return Standing(hooked, max([0, *saved_steps(folder)]), steps_gained(folder), left)
 
 
 def said(standings: Mapping[str, Standing]) -> str:

@@ -1,7 +1,7 @@
 """What the local world shows of a job: the trial that policies see, and the result at the end. Pure."""
 
 from controllers.core import labels
-from controllers.core.goals import goals_in
+from controllers.core.goals import aims_in, goals_in
 from controllers.core.model import Direction, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import parameters_in
 from controllers.core.results import TrialResult
@@ -35,6 +35,7 @@ def trial_of(job: LocalJob, *, waits: bool) -> Trial:
         search=job.step.annotations.get(labels.ANNOTATION_SEARCH, ""),
         sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
         threads=job.threads if job.placed else 0,
+        aims=aims_in(job.step.annotations),
     )
 
 
@@ -61,6 +62,9 @@ def result_of(job: LocalJob, short: str, sample: Sample | None) -> TrialResult:
         deadline_s=goals_in(job.step.annotations).deadline_s,
         objective=job.step.annotations[labels.ANNOTATION_OBJECTIVE],
         direction=job.step.annotations[labels.ANNOTATION_DIRECTION],
+        further_objectives=job.step.annotations.get(labels.ANNOTATION_FURTHER_OBJECTIVES, ""),
+        constraints=job.step.annotations.get(labels.ANNOTATION_CONSTRAINTS, ""),
+        values={} if sample is None else dict(sample.also),
         sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
         exit_code=job.exit_code,
         given_up=job.given_up,

@@ -5,7 +5,7 @@ It runs the workflow that Hera built step by step, and is the cluster that the e
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -13,6 +13,7 @@ from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
 from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure
+from controllers.core.goals import aims_in
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
@@ -29,17 +30,22 @@ from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.room import Machine, Room
 from controllers.worlds.local.standing import Standing
 from controllers.worlds.local.views import result_of, trial_of
-from controllers.worlds.local.workflow import Expansion, Program, StepOutcome, StepStatus
+from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
 from mlflow_hooks import contract
 
 _FAILED = 1
+_LOOK_S = 0.2
 _LEFT = frozenset({*LEFT, 128 + 9})
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 _ENDED_WELL = frozenset({Phase.SUCCEEDED, Phase.STOPPED})
 
 
 class LocalWorld:
-    """The steps of one workflow run on this machine. ``advance`` moves it on; nothing else waits or blocks."""
+    """The steps of one workflow run on this machine. ``advance`` moves it on; nothing else waits or blocks.
+
+    Attributes:
+        waits_for_others: tells whether a step that is due must wait for something outside; it is asked again and again.
+    """
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
 
@@ -52,6 +58,7 @@ class LocalWorld:
         ledger: JobLedger,
         gauge: Gauge | None = None,
     ) -> None:
+        self.waits_for_others: Callable[[PodStep], bool] = lambda _: False
         self._program = program
         self._uid = uid
         self._machine = machine
@@ -87,6 +94,8 @@ class LocalWorld:
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
         self._listed: tuple[int, Sequence[Trial]] = (-1, ())
         self._objectives: Mapping[TrialId, str] = {}
+        self._further: Mapping[TrialId, tuple[str, ...]] = {}
+        self._further_of = 0
         self._expanded_at = (-1, -1, -1)
         self._submitted: Expansion | None = None
         self._tried: tuple[object, ...] = ()
@@ -107,6 +116,11 @@ class LocalWorld:
     def failed(self) -> bool:
         """Whether the workflow came to a bad end."""
         return self._expansion.failed
+
+    @property
+    def message(self) -> str:
+        """Why it came to a bad end, where it did."""
+        return self._expansion.message
 
     def advance(self, now: float) -> bool:
         """Do what is due: reap, end overdue attempts, submit, place and start.
@@ -168,14 +182,14 @@ class LocalWorld:
         return self._node(name) if name in self._machine.nodes else None
 
     def apply(self, action: Action) -> Outcome:
-        """Take on ``action`` if the trial runs and was not told to leave, or waits for a place that there is."""
+        """Take on ``action`` if the trial runs and was not told to leave, or waits for what the action is about."""
         job = self._jobs.of_trial(action.trial)
         if job is None:
             return refused("there is no such trial")
         match action:
             case Place():
                 return self._place(job, action)
-            case Stop(why=why) if self._waits(job):
+            case Stop(why=why) if self._waits(job) or job.phase is Phase.PENDING:
                 self._jobs[job.id] = self._over(replace(job, stop=why), Phase.STOPPED, 0, self._now)
                 return DONE
             case _ if job.phase in _LEAVING or job.asked_at is not None:
@@ -214,6 +228,15 @@ class LocalWorld:
         if len(jobs) != len(self._objectives):
             self._objectives = {TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in jobs}
         return self._objectives
+
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return the metrics of each submitted trial that count beside its objective; see ``objectives``."""
+        jobs = self._jobs.trials()
+        if len(jobs) != self._further_of:
+            known = {TrialId(job.trial): aims_in(job.step.annotations).metrics for job in jobs}
+            self._further = {trial: names for trial, names in known.items() if names}
+            self._further_of = len(jobs)
+        return self._further
 
     def results(self, samples: Mapping[TrialId, Sample]) -> Sequence[TrialResult]:
         """Return how each trial went, in the order of submission."""
@@ -379,8 +402,13 @@ class LocalWorld:
 
     def _over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
         # Later steps may read what a step printed; what a trial comes to is in MLflow.
-        result = None if job.trial else self._attempts.output(job)
-        return replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code, result=result)
+        over = replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code)
+        if job.trial:
+            return over
+        outputs = self._attempts.outputs(job) if phase is Phase.SUCCEEDED else {}
+        if outputs is None:
+            return replace(over, phase=Phase.FAILED, exit_code=_FAILED, result=self._attempts.output(job))
+        return replace(over, result=self._attempts.output(job), outputs=outputs)
 
     def _expand(self) -> None:
         """Work out which steps should exist, from how those before them ended: again only where more have ended."""
@@ -391,7 +419,10 @@ class LocalWorld:
         self._expanded_at = moment
         outcomes = {
             job.id: StepOutcome(
-                StepStatus.SUCCEEDED if job.phase in _ENDED_WELL else StepStatus.FAILED, job.result, job.exit_code
+                StepStatus.SUCCEEDED if job.phase in _ENDED_WELL else StepStatus.FAILED,
+                job.result,
+                job.exit_code,
+                job.outputs,
             )
             for job in self._jobs.values()
             if job.phase.ended
@@ -423,6 +454,9 @@ class LocalWorld:
         lacking: set[tuple[object, ...]] = set()
         for job in self._jobs.pending:
             if self._waits(job):
+                continue
+            if self.waits_for_others(job.step):
+                self._try_again_at = min(self._try_again_at, now + _LOOK_S)
                 continue
             if now < job.not_before:
                 self._try_again_at = min(self._try_again_at, job.not_before)

@@ -174,9 +174,10 @@ class SimulatedCluster:
         self.ask_to_leave(run)
 
     def stop(self, run: TrialRun, why: str) -> None:
-        """End a trial for good as a success: a running attempt saves first; one that waits for a place ends at once."""
+        """End a trial for good as a success: a running attempt saves first; one that waits never starts."""
         run.stopped = why
-        if run.stage in WAITING:
+        if run.stage in WAITING or run.stage is Stage.QUEUED:
+            self.scheduler.withdraw(run)
             self._end(run, succeeded=True)
         else:
             run.rest = Rest.STOP

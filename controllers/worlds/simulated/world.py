@@ -16,7 +16,7 @@ from controllers.worlds.simulated.fault_injection import crash, timed_effects
 from controllers.worlds.simulated.faults import SpotLoss, WorldFault
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.spot import SpotProvider
-from controllers.worlds.simulated.trial_run import WAITING, TrialRun
+from controllers.worlds.simulated.trial_run import WAITING, Stage, TrialRun
 from controllers.worlds.simulated.workload import Surrogate
 
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
@@ -153,6 +153,10 @@ class SimulatedWorld:
         """Return the name of each submitted trial's objective: it has none of its own here."""
         return dict.fromkeys(self._cluster.submitted, "objective")
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        """Return nothing: simulated trials report one metric."""
+        return {}
+
     def short(self, trial: str) -> str:
         """Return the trial's id: it is the same in every run."""
         return trial
@@ -171,7 +175,7 @@ class SimulatedWorld:
         match action:
             case Place():
                 return self._place(run, action)
-            case Stop(why=why) if run.stage in WAITING:
+            case Stop(why=why) if run.stage in WAITING or (run.stage is Stage.QUEUED and run.phase is Phase.PENDING):
                 self._cluster.stop(run, why)
                 return DONE
             case _ if run.phase in _LEAVING or run.wanted_cpu is not None:

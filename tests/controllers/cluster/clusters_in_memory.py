@@ -101,6 +101,9 @@ class MemoryWorld:
             self.now[action.trial] = replace(known, phase=after, nodes=(), gated=after is Phase.SUSPENDED)
         return DONE
 
+    def further_metrics(self) -> Mapping[TrialId, tuple[str, ...]]:
+        return {}
+
     def objectives(self) -> Mapping[TrialId, str]:
         return dict.fromkeys(self.now, "loss")
 

@@ -1,5 +1,6 @@
 """What the local world refuses before anything starts."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,9 +8,12 @@ from hera.workflows import Resources, Workflow
 
 from controllers.core.errors import SpeconError
 from controllers.local_run.checks import check_sweep, left_aside
+from controllers.local_run.order import LocalSettings, Order
+from controllers.policies.registry import parse_policy
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.workflow import read_workflow
 from hera_specon import Sweep, choice, minimize
+from tests.hera_specon.built_sweeps import sweep
 
 
 def check(*command: str, **settings: Any) -> int:  # noqa: ANN401 - as Sweep takes them
@@ -58,3 +62,12 @@ def test_selectors_of_nodes_are_left_aside_and_said_so() -> None:
         "affinity of the workflow is left aside: nodes here are slices of this machine",
         "nodeSelector of template 'a' is left aside: nodes here are slices of this machine",
     ]
+
+
+def test_a_policy_that_takes_one_objective_is_refused_by_name_where_there_are_several() -> None:
+    with Workflow(generate_name="vae-", entrypoint="vae") as w:
+        sweep(objective=None, objectives=[minimize("loss"), minimize("latency")], command=["true"])
+    policies = [parse_policy("optuna:pruner=median+ahead")]
+    with pytest.raises(SpeconError, match="policy 'optuna' takes no sweep of several objectives"):
+        Order(w.to_dict(), Path("sweep.py"), policies, LocalSettings()).checked()
+    assert len(Order(w.to_dict(), Path("sweep.py"), [parse_policy("ahead")], LocalSettings()).checked()) == 3

@@ -85,3 +85,32 @@ def test_a_journal_is_believed_before_mlflow_and_scripts_without_one_are_seen_to
     assert {trial: sample.value for trial, sample in found.items()} == {TRIAL: 0.25, "plain": 1.0}
     assert found[TRIAL].at >= 5.0, "never before what was told before"
     assert source.poll()[TRIAL] is found[TRIAL]
+
+
+def with_latency(one: LocalJob) -> LocalJob:
+    notes = {**one.step.annotations, labels.ANNOTATION_FURTHER_OBJECTIVES: "minimize latency"}
+    return replace(one, step=replace(one.step, annotations=notes))
+
+
+def test_what_counts_beside_the_objective_is_read_with_it_also_where_it_comes_later(tmp_path: Path) -> None:
+    reader = JournalReader(tmp_path, lambda: [with_latency(job())], float)
+    log(tmp_path, 0.5)
+    assert reader.samples()[TRIAL].also == ()
+    journal = Journal(tmp_path / TRIAL)
+    journal.append([Point("latency", 7.0, 0, 1000), Point("other", 1.0, 0, 1000)])
+    journal.close()
+    assert reader.samples()[TRIAL].also == (("latency", 7.0),)
+
+
+def test_what_a_script_with_hooks_logs_past_them_is_added_from_mlflow() -> None:
+    journalled = Sample(0.5, 1, 1.0, also=(("latency", 7.0),))
+    tracked = replace(journalled, value=0.9, also=(("latency", 9.0), ("memory_mb", 100.0)))
+
+    class Tracker:
+        def poll(self) -> Mapping[TrialId, Sample]:
+            return {TRIAL: tracked}
+
+    reader = OverJournals(Tracker(), lambda: {TRIAL: journalled}, lambda: 5.0)
+    (first,), (again,) = reader.poll().values(), reader.poll().values()
+    assert (first.value, dict(first.also)) == (0.5, {"latency": 7.0, "memory_mb": 100.0})
+    assert again is first

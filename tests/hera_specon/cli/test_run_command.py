@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +56,8 @@ class FakeRuns:
         if self.run_error:
             raise self.run_error
         results = tuple(self.result(policy.name, 40.0 - 10 * i) for i, policy in enumerate(policies))
+        self.folder.mkdir(exist_ok=True)
+        screen.locate(self.folder)
         for position, result in enumerate(results, start=1):
             screen.begin(result.policy, 2, position, len(results))
             screen.observe(Snapshot(0.0, (), ()), {}, {})
@@ -327,3 +330,15 @@ def test_a_run_is_extended_under_its_own_policies(specon: Specon, sweep: str, ru
     refused = specon("run", sweep, "--extend", "--policy", "default")
     assert (refused.exit_code, len(runs.started)) == (2, 1)
     assert "leave --policy, --add-policy, --repeats and --fresh out" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize(("option", "served"), [(None, False), ("--no-page", False), ("--page", True)])
+def test_a_page_is_served_only_where_a_person_reads_along_or_asks_for_it(
+    specon: Specon, sweep: str, option: str | None, *, served: bool
+) -> None:
+    result = specon("run", sweep, *filter(None, [option]))
+
+    assert result.exit_code == 0, result.output
+    found = re.search(r"Page: http://127\.0\.0\.1:\d+/[\w-]{43}/sweeps/state ", result.output)
+    assert bool(found) == served
+    assert ("Page: " in result.output) == served

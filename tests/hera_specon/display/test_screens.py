@@ -1,5 +1,6 @@
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -236,3 +237,21 @@ def test_a_trial_that_diverged_is_told_as_such_and_not_as_a_success() -> None:
     assert "a diverged" in told[-2]
     assert "1 of 1 trials diverged" in told[-1]
     assert [row.outcome for row in trial_rows(at(6.0, ended), {}, {})] == ["diverged"]
+
+
+def test_the_address_of_a_page_is_told_whole_in_a_narrow_terminal() -> None:
+    out, folders = StringIO(), list[Path]()
+    told = f"Page: http://127.0.0.1:40000/{'a' * 43}/sweeps/demo-1 (while the run lasts)"
+
+    def begin(folder: Path) -> str:
+        folders.append(folder)
+        return told
+
+    with LiveScreen(Console(file=out, force_terminal=True, width=60, height=40), page=begin) as live:
+        live.locate(Path("demo-1"))
+    assert told in out.getvalue()
+    lines: list[str] = []
+    PlainScreen(lines.append, page=begin).locate(Path("demo-1"))
+    PlainScreen(lines.append).locate(Path("demo-1"))
+    assert lines == [told]
+    assert folders == [Path("demo-1")] * 2

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from controllers.core.model import Phase
 from controllers.core.results import RunResult, TrialResult
-from hera_specon.records.failures import failures
+from controllers.worlds.local.jobs import JobLedger, LocalJob, save_ledger
+from controllers.worlds.local.workflow import PodStep
+from hera_specon.records.failures import failed_steps, failures
 
 
 def failed(name: str, **changes: int) -> TrialResult:
@@ -53,3 +56,21 @@ def test_it_is_told_that_a_trial_was_given_up_before_its_retries_were_used_up(tm
 def test_it_is_told_why_a_trial_failed_that_only_ever_left(tmp_path: Path) -> None:
     assert "nobody had asked them to leave" in told_of(tmp_path, b"no licence left", exit_code=75)
     assert "nobody had asked them to leave" not in told_of(tmp_path, b"no licence left", exit_code=1)
+
+
+def test_a_step_that_is_no_trial_is_told_of_with_its_last_words(tmp_path: Path) -> None:
+    steps = {
+        name: LocalJob(PodStep(name, "t", ("run",)), 0.0, 1.0, phase, exit_code=code)
+        for name, phase, code in (("w[1].best", Phase.FAILED, 1), ("w[0].prepare", Phase.SUCCEEDED, 0))
+    }
+    save_ledger(tmp_path / "ledger.json", JobLedger(steps))
+    (tmp_path / "logs").mkdir()
+    log = tmp_path / "logs" / "w-1-.best.log"
+    log.write_text("no trial has a value\n")
+
+    assert failed_steps([tmp_path]).splitlines() == [
+        "Some steps of the workflow failed:",
+        "  w[1].best failed with exit code 1: no trial has a value",
+        f"    its log: {log}",
+    ]
+    assert failed_steps([tmp_path / "nothing"]) == ""

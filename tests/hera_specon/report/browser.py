@@ -21,6 +21,8 @@ PHOTOGRAPHS: Final[Mapping[str, tuple[tuple[int, int], Scheme]]] = {
 }
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _DRAWN: Final = "html[data-drawn]"
+LIVE: Final = "html[data-standing][data-report]"
+"""A page that is served and has drawn both its parts."""
 
 
 class NoBrowserError(Exception):
@@ -73,16 +75,22 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(running: Any, file: Path, size: tuple[int, int], scheme: Scheme = "light") -> Iterator[Opened]:  # noqa: ANN401 - a browser of playwright
-    """Show ``file`` in a window of ``size`` pixels, and wait until its charts are drawn."""
+def opened(
+    running: Any,  # noqa: ANN401 - a browser of playwright
+    file: Path | str,
+    size: tuple[int, int],
+    scheme: Scheme = "light",
+    drawn: str = _DRAWN,
+) -> Iterator[Opened]:
+    """Show ``file``, or what an address leads to, in a window of ``size`` pixels, and wait until it is ``drawn``."""
     width, height = size
     found = Opened(running.new_page(viewport={"width": width, "height": height}, color_scheme=scheme))
     found.page.on("console", lambda message: _note(found, message.type, message.text))
     found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
     found.page.on("requestfailed", lambda request: found.complaints.append(f"asked for {request.url}"))
     try:
-        found.page.goto(file.as_uri())
-        found.page.wait_for_selector(_DRAWN, state="attached", timeout=60_000)
+        found.page.goto(file.as_uri() if isinstance(file, Path) else file)
+        found.page.wait_for_selector(drawn, state="attached", timeout=120_000)
         yield found
     finally:
         found.page.close()

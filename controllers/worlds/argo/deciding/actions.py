@@ -156,7 +156,9 @@ def _suspend(state: TrialState, attempt: Attempt, *, signals: bool) -> Leave:
 def _stop(
     action: Stop, state: TrialState, attempt: Attempt, seen: CampaignSnapshot, *, hooked: bool
 ) -> Leave | Refusal:
-    waits = state.suspended or state.waits_to_begin
+    # One that waits for room is on no node: its pods make way for some that only end the step.
+    unplaced = state.phase is Phase.PENDING and not any(attempt.nodes)
+    waits = state.suspended or state.waits_to_begin or unplaced
     if not waits and (why_not := _why_it_cannot_leave(state, attempt, seen, hooked=hooked)):
         return Refusal(why_not)
     if why_not := why_not_the_last(state, attempt):

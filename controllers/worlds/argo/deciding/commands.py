@@ -48,7 +48,8 @@ class Annotate:
 class Leave:
     """Mark that the attempt is to leave, and only then ask it: a controller that is killed in between finds the marks.
 
-    They go on the workflow first. An attempt that waits at its gates is not asked. ``begins`` is told at once.
+    They go on the workflow first. An attempt that waits, at its gates or for room, is not asked. ``begins`` is told at
+    once.
     ``signals`` tells that it is asked by a signal, not by an annotation.
     """
 
@@ -62,7 +63,7 @@ class Leave:
     @property
     def asks(self) -> bool:
         """Whether the attempt is asked."""
-        return not any(worker.gated for worker in self.attempt.workers)
+        return not any(worker.gated or not worker.node for worker in self.attempt.workers)
 
 
 @dataclass(frozen=True, slots=True)

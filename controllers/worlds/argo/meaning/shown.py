@@ -59,6 +59,7 @@ def trial_of(
         sweep=definition.sweep,
         may_use=may_use,
         may_ask=may_ask,
+        aims=definition.aims,
     )
 
 
@@ -76,6 +77,7 @@ def result_of(state: TrialState, short: str, sample: Sample | None, origin: floa
     if not nodes and newest is not None and newest.node:
         nodes = [newest.node]
     ended = step.finished_at if step is not None else None
+    further, constraints = definition.aims.written
     sizes = state.notes.plan.sizes[: state.attempts]
     return TrialResult(
         id=short,
@@ -97,5 +99,8 @@ def result_of(state: TrialState, short: str, sample: Sample | None, origin: floa
         deadline_s=definition.goals.deadline_s,
         objective=definition.objective,
         direction=definition.direction.value,
+        further_objectives=further,
+        constraints=constraints,
+        values={} if sample is None else dict(sample.also),
         sweep=definition.sweep,
     )

@@ -5,12 +5,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeVar
 
 from controllers.core import labels
 from controllers.core.labels import root_of
 from controllers.core.means import NO_MEANS, Means, together
+from controllers.core.stop_rules import StopRules
 from controllers.worlds.argo.calls.api import LIMIT_RANGES, NODES, PODS, QUOTAS, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.grants import GrantReviews, Grants, LeaveBy
 from controllers.worlds.argo.calls.write_queue import WriteQueue
@@ -54,7 +55,7 @@ class Campaign:
     got; ``annotations`` the workflow's annotations of ours. ``takes_unset`` tells that trials whose author named no
     policy belong here too. ``home_known`` tells that the sweep's first workflow is there, and in the same namespace:
     where it is gone, only MLflow knows whose sweep this one continues. ``weight`` and ``priority`` are the highest
-    of its sweeps, ``means`` what all of them may take.
+    of its sweeps, ``means`` what all of them may take, ``stops`` the rules that end each early, by its name.
     """
 
     namespace: str
@@ -71,6 +72,7 @@ class Campaign:
     weight: float = 1.0
     priority: int = 0
     means: Means = NO_MEANS
+    stops: Mapping[str, StopRules] = field(default_factory=dict)
 
     def owns(self, trial: TrialDefinition) -> bool:
         """Whether a trial of the workflow belongs to this campaign."""
@@ -375,6 +377,7 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str, *, home_known: 
             weight=max(sweeps[sweep].weight for sweep in ids),
             priority=max(sweeps[sweep].priority for sweep in ids),
             means=together(sweeps[sweep].means for sweep in ids),
+            stops={sweep.removeprefix(f"{workflow.sweep_uid}."): sweeps[sweep].stops for sweep in ids},
         )
         for policy, ids in by_policy.items()
     ]

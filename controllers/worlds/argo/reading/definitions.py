@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from controllers.core import annotations as notes
 from controllers.core import labels
-from controllers.core.goals import AskedGoals, GoalError, goals_in
+from controllers.core.aims import NO_AIMS, Aims
+from controllers.core.goals import AskedGoals, GoalError, aims_in, goals_in
 from controllers.core.model import Direction, Parameters, Point, TrialId
 from controllers.core.parameters import parameters_in
 from mlflow_hooks import contract
@@ -45,6 +46,7 @@ class TrialDefinition:
     parameters: Parameters = ()
     search: str = ""
     min_workers: int = 1
+    aims: Aims = NO_AIMS
 
     @property
     def gang(self) -> bool:
@@ -69,7 +71,8 @@ class TrialDefinition:
     @property
     def length(self) -> int:
         """How many characters it holds: a short placeholder may stand for many."""
-        texts = (self.id, self.sweep, self.number, self.objective, self.policy or "", self.params, self.search)
+        own = (self.id, self.sweep, self.number, self.objective, self.policy or "", self.params, self.search)
+        texts = (*own, *self.aims.written)
         return sum(map(len, texts))
 
     @property
@@ -131,6 +134,7 @@ def read_definition(
         parameters=parameters_in(params),
         search=annotations.get(labels.ANNOTATION_SEARCH, ""),
         min_workers=int(least),
+        aims=_aims(where, annotations),
     )
 
 
@@ -145,6 +149,14 @@ def _goals(where: str, annotations: Mapping[str, str]) -> AskedGoals:
     except GoalError as error:
         warn_once(f"{where}: goals", f"{where} goes on without goals: {error}")
         return AskedGoals()
+
+
+def _aims(where: str, annotations: Mapping[str, str]) -> Aims:
+    try:
+        return aims_in(annotations)
+    except GoalError as error:
+        warn_once(f"{where}: aims", f"{where} goes on with its first objective alone: {error}")
+        return NO_AIMS
 
 
 def warn_once(key: str, message: str) -> None:

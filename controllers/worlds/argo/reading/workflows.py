@@ -13,6 +13,7 @@ from controllers.core.expressions import LEFT, SWEEP_UID
 from controllers.core.means import NO_MEANS, Means, means_in
 from controllers.core.ports import ComingTrial
 from controllers.core.queue_places import priority_in, weight_in
+from controllers.core.stop_rules import NO_RULES, StopRules, rules_in
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import (
     PackedError,
@@ -113,6 +114,7 @@ class SweepDefinition:
     weight: float = 1.0
     priority: int = 0
     means: Means = NO_MEANS
+    stops: StopRules = NO_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +295,10 @@ def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tupl
             weight = weight_in(notes.get(labels.ANNOTATION_WEIGHT, ""))
             priority = priority_in(notes.get(labels.ANNOTATION_PRIORITY, ""))
             sweeps.setdefault(
-                sweep, SweepDefinition(sweep, policy, experiment, tracking, weight, priority, means_in(notes))
+                sweep,
+                SweepDefinition(
+                    sweep, policy, experiment, tracking, weight, priority, means_in(notes), rules_in(notes)
+                ),
             )
     return tuple(sweeps.values())
 

@@ -18,8 +18,11 @@ HONOURED: Final[Mapping[str, frozenset[str]]] = {
     "arguments": frozenset({"parameters"}),
     "parameter": frozenset({"name", "value", "default", "enum"}),
     "argument": frozenset({"name", "value"}),
+    "outputs": frozenset({"parameters"}),
+    "output": frozenset({"name", "valueFrom"}),
+    "valueFrom": frozenset({"path", "parameter", "default"}),
     "template": frozenset(
-        {"name", "inputs", "container", "script", "steps", "dag", "suspend", "metadata"}
+        {"name", "inputs", "outputs", "container", "script", "steps", "dag", "suspend", "metadata"}
         | {"parallelism", "failFast", "retryStrategy", "podSpecPatch", "volumes", "activeDeadlineSeconds"}
         | {"timeout"}
     ),
@@ -97,6 +100,7 @@ IGNORED: Final[Mapping[str, Mapping[str, str]]] = {
         "workflowMetadata": _FOR_PEOPLE,
     },
     "parameter": {"description": _FOR_PEOPLE},
+    "output": {"description": _FOR_PEOPLE},
     "template": {**_POD, "annotations": _FOR_PEOPLE},
     "container": _CONTAINER,
     "script": _CONTAINER,
@@ -109,7 +113,6 @@ REASONS: Final[Mapping[str, str]] = {
     "templateDefaults": "write these fields into the templates",
     "templateRef": "the local world cannot read templates of other objects",
     "workflowTemplateRef": "the local world cannot read templates of other objects",
-    "outputs": "only the standard output of a step (outputs.result) is handed on here",
     "artifacts": "only parameters are handed on here",
     "workingDir": "it is a folder of the image",
     "envFrom": "the local world cannot read config maps and secrets",

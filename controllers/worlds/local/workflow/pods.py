@@ -3,7 +3,8 @@
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 import yaml
@@ -13,7 +14,7 @@ from controllers.core.expressions import retries_without_argo, without_argo
 from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.local.workflow.fields import GPU, check_fields
 from controllers.worlds.local.workflow.findings import Findings
-from controllers.worlds.local.workflow.steps import LATE_TAGS, POLICIES, Backoff, PodStep, RetryRule
+from controllers.worlds.local.workflow.steps import LATE_TAGS, POLICIES, Backoff, OutputFile, PodStep, RetryRule
 from controllers.worlds.local.workflow.templates import Pod, StepTemplate
 from controllers.worlds.local.workflow.values import (
     ManifestValueError,
@@ -76,7 +77,38 @@ def read_pod(findings: Findings, node: Mapping[str, Any], path: str, shared: Map
         grace_s(findings, node, path, shared),
         _timeout_s(findings, node, path),
         mounts,
+        _output_files(findings, node, path, tuple(mount.path for mount in mounts)),
     )
+
+
+def _output_files(
+    findings: Findings, node: Mapping[str, Any], path: str, mounted: Sequence[str]
+) -> dict[str, OutputFile]:
+    """Return the files of the output parameters, which lie in a volume: all steps share the rest of this machine."""
+    files: dict[str, OutputFile] = {}
+    for name, source, where in read_outputs(findings, node, path):
+        file, default = findings.text(source.get("path"), f"{where}.path"), source.get("default")
+        if not any(PurePosixPath(file).is_relative_to(folder) for folder in mounted):
+            why = f"all steps share this machine's folders, and {file!r} is in none of the step's own"
+            findings.unsupported(f"{where}.path", f"{why}: mount an emptyDir at a path that this machine does not have")
+        files[name] = OutputFile(file, None if default is None else as_text(default))
+    return files
+
+
+def read_outputs(
+    findings: Findings, node: Mapping[str, Any], path: str
+) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Yield each output parameter of a template: its name, where its value is from, and where that stands."""
+    path = f"{path}.outputs"
+    outputs = findings.mapping(node.get("outputs"), path)
+    check_fields(findings, "outputs", outputs, path)
+    for index, item in enumerate(findings.sequence(outputs.get("parameters"), f"{path}.parameters")):
+        where = f"{path}.parameters[{index}]"
+        parameter = findings.mapping(item, where)
+        check_fields(findings, "output", parameter, where)
+        source = findings.mapping(parameter.get("valueFrom"), f"{where}.valueFrom")
+        check_fields(findings, "valueFrom", source, f"{where}.valueFrom")
+        yield findings.text(parameter.get("name"), f"{where}.name"), source, f"{where}.valueFrom"
 
 
 def _timeout_s(findings: Findings, node: Mapping[str, Any], path: str) -> float | None:
@@ -146,6 +178,7 @@ def build_pod(
         mounts=pod.mounts,
         secrets=tuple(manifest["secrets"]),
         cpu_guessed=guessed,
+        outputs=pod.outputs,
         **workers,
     )
 

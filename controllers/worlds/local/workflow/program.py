@@ -24,7 +24,13 @@ from controllers.worlds.local.workflow.templates import (
     StepTemplate,
     SuspendTemplate,
 )
-from controllers.worlds.local.workflow.values import ManifestValueError, as_text, parse_duration, substitute
+from controllers.worlds.local.workflow.values import (
+    ManifestValueError,
+    as_text,
+    find_tags,
+    parse_duration,
+    substitute,
+)
 
 _DONE: Final = StepOutcome(StepStatus.SUCCEEDED)
 
@@ -61,7 +67,8 @@ class Program:
     def trials(self) -> tuple[PlannedTrial, ...]:
         """Return the trials that are known before running, with the delay before each.
 
-        Assumes that every step succeeds at once, without output. A trial that depends on some output is not known.
+        Assumes that every step succeeds at once, prints nothing, and has empty output parameters. A trial that depends
+        on what these are is not known.
         """
         planned: list[PlannedTrial] = []
         outcomes: dict[str, StepOutcome] = {}
@@ -76,6 +83,7 @@ class Program:
             lengths = {pod.id: 0.0 for pod in root.pods} | {delay.id: delay.seconds for delay in root.delays}
             ends |= {name: expander.starts[name] + seconds for name, seconds in lengths.items()}
             outcomes |= dict.fromkeys(lengths, _DONE)
+            outcomes |= {pod.id: replace(_DONE, outputs=dict.fromkeys(pod.outputs, "")) for pod in root.pods}
 
 
 def read_workflow(
@@ -190,7 +198,8 @@ class Expander:
             before += nodes
             since = max((node.until for node in nodes), default=spot.since)
             spot = replace(spot, scope={**spot.scope, **_outputs("steps", branches)}, since=since)
-        return NodeStatus(NodePhase.SUCCEEDED, started=_started(before), until=spot.since)
+        outputs = _handed_on(template, spot.scope)
+        return NodeStatus(NodePhase.SUCCEEDED, started=_started(before), outputs=outputs, until=spot.since)
 
     def _dag(self, spot: Spot, template: StepTemplate, dag: Dag) -> NodeStatus:
         branches: dict[str, Branch] = {}
@@ -205,7 +214,8 @@ class Expander:
         if (end := _end(spot, template, nodes, _dag_fault(admitted))) is not None:
             return end
         until = max((node.until for node in nodes), default=spot.since)
-        return NodeStatus(NodePhase.SUCCEEDED, started=_started(nodes), until=until)
+        outputs = _handed_on(template, {**spot.scope, **_outputs("tasks", admitted)})
+        return NodeStatus(NodePhase.SUCCEEDED, started=_started(nodes), outputs=outputs, until=until)
 
     def _task(self, spot: Spot, call: Call, needs: Sequence[Branch]) -> Branch:
         if not all(need.phase.ended for need in needs):
@@ -237,6 +247,12 @@ class Expander:
         return self._run(spot, call.template, arguments)
 
 
+def _handed_on(template: StepTemplate, scope: Mapping[str, str]) -> dict[str, str]:
+    """Return the output parameters of Steps or a DAG; those that a skipped step would have given are left out."""
+    outputs = {f"outputs.parameters.{name}": text for name, text in template.outputs.items()}
+    return {name: substitute(text, scope) for name, text in outputs.items() if all(t in scope for t in find_tags(text))}
+
+
 def _end(
     spot: Spot, template: StepTemplate, nodes: Sequence[NodeStatus], fault: NodeStatus | None
 ) -> NodeStatus | None:
@@ -260,6 +276,7 @@ def _error(spot: Spot, error: ManifestValueError) -> NodeStatus:
 def _ended(name: str, outcome: StepOutcome, until: float) -> NodeStatus:
     good = outcome.status is StepStatus.SUCCEEDED
     outputs = {"status": str(outcome.status), "exitCode": str(outcome.exit_code)}
+    outputs |= {f"outputs.parameters.{name}": value for name, value in outcome.outputs.items()}
     if outcome.result is not None:
         outputs["outputs.result"] = outcome.result
     message = "" if good else f"{name} failed with exit code {outcome.exit_code}"

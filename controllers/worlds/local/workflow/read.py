@@ -10,7 +10,7 @@ from controllers.core.expressions import SWEEP_UID, failures_forgiven, inside, i
 from controllers.worlds.local.workflow.expression import ExpressionError, parse_expression
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
-from controllers.worlds.local.workflow.pods import read_pod, read_retry
+from controllers.worlds.local.workflow.pods import read_outputs, read_pod, read_retry
 from controllers.worlds.local.workflow.templates import (
     Call,
     Dag,
@@ -31,6 +31,7 @@ from controllers.worlds.local.workflow.values import (
 )
 
 _KINDS: Final = ("container", "script", "steps", "dag", "suspend")
+_KINDS_OF_PODS: Final = frozenset({"container", "script"})
 _DNS_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?")
 
 
@@ -146,10 +147,19 @@ def _template(findings: Findings, node: Mapping[str, Any], path: str, spec: Mapp
         body=_body(findings, node, path, spec),
         parallelism=findings.whole(node.get("parallelism"), f"{path}.parallelism") or None,
         fail_fast=node.get("failFast") is True,
+        outputs={} if _KINDS_OF_PODS & node.keys() else _handed_on(findings, node, path),
     )
     if not isinstance(template.body, Pod | GangTemplate) and node.get("retryStrategy"):
         findings.unsupported(f"{path}.retryStrategy", "only a container or script can be retried here")
     return template
+
+
+def _handed_on(findings: Findings, node: Mapping[str, Any], path: str) -> dict[str, str]:
+    """Return the output parameters of Steps or a DAG, each as the text with the tag of a step's output."""
+    return {
+        name: findings.text(source.get("parameter"), f"{where}.parameter")
+        for name, source, where in read_outputs(findings, node, path)
+    }
 
 
 def _body(

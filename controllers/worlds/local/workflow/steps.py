@@ -117,11 +117,21 @@ class StepOutcome:
     """The end of a pod step (after its last attempt) or of a delay.
 
     ``result`` is what the step wrote to standard output, without the last line break, where the world kept it.
+    ``outputs`` are its output parameters by name.
     """
 
     status: StepStatus
     result: str | None = None
     exit_code: int = 0
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """The file of a pod whose text is an output parameter, and what that is without the file, None for a failure."""
+
+    path: str
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +162,7 @@ class PodStep:
     ``workers`` is how many processes it is at most, each with that ``cpu`` and ``memory``, and ``min_workers`` how many
     it needs at least. Each holds ``gpus`` GPUs alone, and may use ``memory_limit`` bytes (None for any number).
     ``cpu_guessed`` tells that its author named no request, so that what it uses says how many run beside it.
+    ``outputs`` are the files of its output parameters.
     """
 
     id: str
@@ -176,6 +187,7 @@ class PodStep:
     mounts: tuple[Mount, ...] = ()
     secrets: tuple[str, ...] = ()
     cpu_guessed: bool = False
+    outputs: Mapping[str, OutputFile] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from controllers.worlds.local.workflow.findings import Findings
-from controllers.worlds.local.workflow.steps import LATE_TAGS, Mount, RetryRule
+from controllers.worlds.local.workflow.steps import LATE_TAGS, Mount, OutputFile, RetryRule
 from controllers.worlds.local.workflow.values import find_tags
 
 
@@ -37,7 +37,8 @@ class Call:
 class Pod:
     """A container or script. ``manifest`` has what tags may stand in: command, args, source, env, resources.
 
-    ``timeout_s`` is how long an attempt may last, None for any time.
+    ``timeout_s`` is how long an attempt may last, None for any time. ``outputs`` are the files of its output
+    parameters.
     """
 
     manifest: Mapping[str, Any]
@@ -45,6 +46,7 @@ class Pod:
     grace_s: float
     timeout_s: float | None
     mounts: tuple[Mount, ...] = ()
+    outputs: Mapping[str, OutputFile] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,10 @@ class Dag:
 
 @dataclass(frozen=True, slots=True)
 class StepTemplate:
-    """One template. ``inputs`` holds each input parameter with its default, None where it has none."""
+    """One template. ``inputs`` holds each input parameter with its default, None where it has none.
+
+    ``outputs`` are the output parameters of Steps or a DAG, as texts with a tag of a step's output each.
+    """
 
     name: str
     path: str
@@ -89,6 +94,13 @@ class StepTemplate:
     body: Pod | GangTemplate | SuspendTemplate | Steps | Dag
     parallelism: int | None = None
     fail_fast: bool = False
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """What a later step can read of one that runs the template."""
+        given = self.body.outputs if isinstance(self.body, Pod) else self.outputs
+        return (*STEP_OUTPUTS, *(f"outputs.parameters.{name}" for name in given))
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -101,7 +113,7 @@ class StepTemplate:
 
 
 STEP_OUTPUTS = ("outputs.result", "exitCode", "status")
-"""What a later step can read of an earlier one."""
+"""What a later step can read of any earlier one."""
 
 
 def check_references(
@@ -121,7 +133,7 @@ def check_references(
         findings.unsupported(templates[cycle[0]].path, f"templates that call themselves: {' -> '.join(cycle)}")
     for template in templates.values():
         inputs = {f"inputs.parameters.{name}" for name in template.inputs}
-        _check_body(findings, template, known | inputs | {"node.name"})
+        _check_body(findings, template, known | inputs | {"node.name"}, templates)
         for call in template.calls:
             if call.template in templates:
                 _check_inputs(findings, templates[call.template], call.arguments, f"{call.path}.arguments")
@@ -155,7 +167,9 @@ def _cycle(graph: Mapping[str, set[str]]) -> list[str] | None:
     return None
 
 
-def _check_body(findings: Findings, template: StepTemplate, known: frozenset[str]) -> None:
+def _check_body(
+    findings: Findings, template: StepTemplate, known: frozenset[str], templates: Mapping[str, StepTemplate]
+) -> None:
     match template.body:
         case Pod() as pod:
             late = LATE_TAGS if pod.retry else frozenset()
@@ -165,20 +179,34 @@ def _check_body(findings: Findings, template: StepTemplate, known: frozenset[str
         case SuspendTemplate(duration):
             _check_tags(findings, duration, known, f"{template.path}.suspend.duration")
         case Steps(groups):
-            _check_groups(findings, groups, known)
+            for group in groups:
+                for call in group:
+                    _check_call(findings, call, known)
+                known |= frozenset().union(*(_readable("steps", call, templates) for call in group))
+            _check_tags(findings, template.outputs, known, f"{template.path}.outputs")
         case Dag(tasks):
-            _check_tasks(findings, tasks, known, template.path)
+            _check_tasks(findings, tasks, known, template.path, templates)
+            of_all = frozenset().union(*(_readable("tasks", call, templates) for call in tasks))
+            _check_tags(findings, template.outputs, known | of_all, f"{template.path}.outputs")
 
 
-def _check_groups(findings: Findings, groups: tuple[tuple[Call, ...], ...], known: frozenset[str]) -> None:
-    for group in groups:
-        for call in group:
-            _check_call(findings, call, known)
-        known |= {f"steps.{call.name}.{output}" for call in group for output in STEP_OUTPUTS}
+def _readable(root: str, call: Call, templates: Mapping[str, StepTemplate]) -> frozenset[str]:
+    """Return the tags that stand for what ``call`` hands on; ``root`` is ``steps`` or ``tasks``."""
+    called = templates.get(call.template)
+    # What the steps of a loop hand on is put together for their standard outputs alone.
+    given = called.readable if called is not None and call.loop is None else STEP_OUTPUTS
+    return frozenset(f"{root}.{call.name}.{output}" for output in given)
 
 
-def _check_tasks(findings: Findings, tasks: tuple[Call, ...], known: frozenset[str], path: str) -> None:
+def _check_tasks(
+    findings: Findings,
+    tasks: tuple[Call, ...],
+    known: frozenset[str],
+    path: str,
+    templates: Mapping[str, StepTemplate],
+) -> None:
     needs = {task.name: set(task.needs) for task in tasks}
+    by_name = {task.name: task for task in tasks}
     for task in tasks:
         for name in needs[task.name] - needs.keys():
             findings.malformed(f"{task.path}.dependencies", f"there is no task {name!r}")
@@ -186,8 +214,9 @@ def _check_tasks(findings: Findings, tasks: tuple[Call, ...], known: frozenset[s
         findings.malformed(f"{path}.dag.tasks", f"wait for each other: {' -> '.join(cycle)}")
         return
     for task in tasks:
-        earlier = {f"tasks.{name}.{output}" for name in _ancestors(task.name, needs) for output in STEP_OUTPUTS}
-        _check_call(findings, task, known | earlier)
+        before = [by_name[name] for name in _ancestors(task.name, needs) if name in by_name]
+        earlier = (_readable("tasks", call, templates) for call in before)
+        _check_call(findings, task, known.union(*earlier))
 
 
 def _ancestors(name: str, needs: Mapping[str, set[str]]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.steps import Mount
 from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_STATE_ROOT
+from mlflow_hooks.printed.carried import FOLDER as PYTHON
 
 _CLAIMS: Final = ("persistentVolumeClaim", "ephemeral")
 _WHY: Final = "what it holds is on a cluster; here only emptyDir, claims, and a hostPath that there is have a stand-in"
@@ -37,7 +38,9 @@ def read_mounts(
         where = f"{path}.volumeMounts[{index}]"
         mount = findings.mapping(item, where)
         target = str(mount.get("mountPath", ""))
-        is_ours = any(PurePosixPath(path).is_relative_to(target) for path in of_pods if path and target)
+        is_ours = target == PYTHON or any(
+            PurePosixPath(path).is_relative_to(target) for path in of_pods if path and target
+        )
         if is_ours or not target or Path(target).is_dir():
             continue
         read = _mount(findings, mount, where, target, volumes)

@@ -8,6 +8,7 @@ import optuna
 import pytest
 
 from controllers.core.actions import Stop
+from controllers.core.aims import Aims, FurtherObjective
 from controllers.core.model import Direction, Phase, Progress, Trial
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import OptunaPruner
@@ -220,3 +221,11 @@ def test_steps_below_zero_and_sweeps_that_succeed_with_them_end_nothing() -> Non
 def test_settings_that_would_make_numbers_of_gigabytes_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(PolicyParameterError, match=next(iter(settings))):
         OptunaPruner(pruner="asha", **settings)
+
+
+def test_of_a_sweep_of_several_objectives_no_trial_is_pruned() -> None:
+    policy, bad = OptunaPruner(pruner="threshold", upper=1.0), Progress(2.0, 2.0, 2.0, 1, 1.0)
+    one = replace(trial("t000", "w1"), progress=bad)
+    assert policy.decide(snapshot(1.0, [one], [node("w1")]), policy.initial()).proposals
+    several = replace(one, aims=Aims((FurtherObjective("latency", Direction.MINIMIZE),)))
+    assert not policy.decide(snapshot(1.0, [several], [node("w1")]), policy.initial()).proposals

@@ -90,7 +90,6 @@ def test_what_the_workflow_as_a_whole_asks_of_a_cluster_is_refused(path: str) ->
 @pytest.mark.parametrize(
     "field",
     [
-        "outputs",
         "sidecars",
         "initContainers",
         "daemon",

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from controllers.local_run.printed import lines_of, printed_metrics, values_of
+from mlflow_hooks.printed.named import lines_of, printed_metrics, values_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from controllers.core import labels
 from controllers.core.annotations import check_fits, check_room_for_stops
@@ -18,6 +18,7 @@ from controllers.core.model import Ask
 
 if TYPE_CHECKING:
     from controllers.core.actions import Action
+    from controllers.core.policy import Policy
     from controllers.worlds.argo.reading.workflows import WorkflowRecord
     from hera_specon.cluster.access import Access
 
@@ -238,6 +239,22 @@ def ask_no_more(desk: Desk, trials: Sequence[str], *, everything: bool) -> list[
     chosen = paused if everything else [_find_trial(name, paused) for name in trials]
     desk.ask({trial: ask for trial, ask in asks.items() if trial not in chosen})
     return chosen
+
+
+def ask_for_policy(desk: Desk, policy: "Policy[Any]") -> str:
+    """Ask that ``policy`` steers the rest of the sweep, and return its spec string.
+
+    Raises:
+        SpeconError: The sweep is over, its world cannot do what the policy needs, or the cluster refused.
+    """
+    from controllers.driving.assembly import check_policy  # noqa: PLC0415 - as above
+    from controllers.policies.registry import policy_spec  # noqa: PLC0415 - as above
+
+    check_policy(policy, *desk.can)
+    desk.trials()  # refuses a sweep that is over
+    spec = policy_spec(policy)
+    desk.set_policy(spec)
+    return spec
 
 
 def _find_trial(name: str, known: Sequence[str]) -> str:
