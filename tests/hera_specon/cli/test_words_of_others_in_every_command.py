@@ -170,6 +170,12 @@ def examined(stage: Stage) -> list[Result]:
     return [stage("doctor", str(file)), stage("doctor", "--json"), stage("doctor", HOSTILE)]
 
 
+def refused_to_show(stage: Stage) -> list[Result]:
+    """Ask for a page about what is not there; what a page shows is in the tests of pages."""
+    hostile_cluster(stage)
+    return [stage("ui", HOSTILE), stage("ui", HOSTILE, "-n", "lab"), stage("ui", f"--{HOSTILE}")]
+
+
 def queued(stage: Stage) -> list[Result]:
     """List a workflow whose name, and whose place among others, hold such words."""
     hostile_cluster(stage)
@@ -187,6 +193,7 @@ SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
     "submit": submitted,
     "status": in_both(("status", "RUN"), ("status",), ("status", "RUN", "--json")),
     "queue": queued,
+    "ui": refused_to_show,
     "report": of_runs(("report", "RUN"), ("report", HOSTILE)),
     "export": of_runs(("export", "RUN"), ("export", HOSTILE)),
     "clean": of_runs(("clean", "RUN"), ("clean", HOSTILE), ("clean", "--state", f"s3://{HOSTILE}")),
