@@ -16,7 +16,7 @@ MOST_OBJECTIVES: Final = 4
 """Of a sweep. Samplers of Optuna measure volumes, whose cost grows with each objective by an order of magnitude."""
 MOST_CONSTRAINTS: Final = 8
 MOST_COMPARED: Final = 2_000
-"""Trials of which a front by more than two objectives is found: each may have to be compared with all others."""
+"""Most trials among whom a front by more than two objectives is found: each may have to be compared with all others."""
 LONGEST_METRIC: Final = 250
 """Characters of a metric's name that MLflow takes."""
 AT_MOST: Final = "<="

@@ -11,8 +11,8 @@ from typing import Final
 
 from controllers.tracking.access import be_impatient
 from hera_specon.cluster.access import Access, find_workflow, read_workflows, workflow_record
-from hera_specon.live.paced import Made, Paced
-from hera_specon.live.standing import Standing, node_lines, trial_lines
+from hera_specon.live.paced import Made, PacedPart
+from hera_specon.live.standing import SweepStanding, node_lines, trial_lines
 from hera_specon.live.sweeps import ReadOnlyError, SweepLine
 
 MOST_SWEEPS: Final = 500
@@ -78,8 +78,8 @@ class ClusterSweep:
         self._access = access
         self._name = name
         self._uri = uri
-        self._standing = Paced(self._make_standing, STANDING_S)
-        self._report = Paced(self._make_report, REPORT_S)
+        self._standing = PacedPart(self._make_standing, STANDING_S)
+        self._report = PacedPart(self._make_report, REPORT_S)
 
     def now(self) -> Made:
         """Return how it stands, as HTML."""
@@ -109,7 +109,7 @@ class ClusterSweep:
 
         state = read_state(self._access, self._name, self._uri)
         lines = trial_lines(state, {}, may_ask=False)
-        return Standing(state=state, nodes=node_lines(state, ()), idle=0, trials=lines).html()
+        return SweepStanding(state=state, nodes=node_lines(state, ()), idle=0, trials=lines).html()
 
     def _make_report(self) -> str:
         from controllers.tracking.client import CarefulClient  # noqa: PLC0415 - as above

@@ -11,8 +11,8 @@ from typing import Any, Final
 from controllers.core.model import Ask
 from controllers.record.timeline import GrowingTimeline, TimelineEvent
 from hera_specon.asking import RunDesk, ask_for, ask_for_policy, ask_no_more
-from hera_specon.live.paced import Made, Paced
-from hera_specon.live.standing import Standing, newest_actions, node_lines, trial_lines
+from hera_specon.live.paced import Made, PacedPart
+from hera_specon.live.standing import SweepStanding, newest_actions, node_lines, trial_lines
 from hera_specon.live.sweeps import ReadOnlyError, SweepLine, UnknownSweepError
 from hera_specon.records.run_folder import RUN_FILE, load_run, parts_of, run_states
 
@@ -34,7 +34,7 @@ class LocalShelf:
 
     def __init__(self, state_dir: Path) -> None:
         self._runs = state_dir / "runs"
-        self._sweeps: dict[str, LocalSweep] = {}
+        self._sweeps: dict[str, ShownRun] = {}
         self._lock = threading.Lock()
 
     def lines(self) -> Sequence[SweepLine]:
@@ -42,7 +42,7 @@ class LocalShelf:
         found = [(file.stat().st_mtime, file.parent) for file in self._runs.glob(f"*/{RUN_FILE}")]
         return [_line(folder) for _, folder in sorted(found, reverse=True)[:MOST_RUNS]]
 
-    def sweep(self, name: str) -> "LocalSweep":
+    def sweep(self, name: str) -> "ShownRun":
         """Return the run of that name.
 
         Raises:
@@ -57,7 +57,7 @@ class LocalShelf:
                 if folder is None:
                     message = f"there is no run {name!r} in {self._runs}"
                     raise UnknownSweepError(message)
-                self._sweeps[name] = LocalSweep(folder)
+                self._sweeps[name] = ShownRun(folder)
             return self._sweeps[name]
 
     def expire(self) -> None:
@@ -67,7 +67,7 @@ class LocalShelf:
                 sweep.expire()
 
 
-class LocalSweep:
+class ShownRun:
     """A run on this machine, under the policy that it runs under now.
 
     Args:
@@ -79,8 +79,8 @@ class LocalSweep:
         self._timelines: dict[Path, GrowingTimeline] = {}
         self._reading = threading.Lock()
         self._asking = threading.Lock()
-        self._standing = Paced(self._make_standing, STANDING_S)
-        self._report = Paced(self._make_report, REPORT_S)
+        self._standing = PacedPart(self._make_standing, STANDING_S)
+        self._report = PacedPart(self._make_report, REPORT_S)
 
     def now(self) -> Made:
         """Return how it stands, as HTML."""
@@ -143,7 +143,7 @@ class LocalSweep:
         known = about.get("nodes")
         report = self._folder / _REPORT_FILE
         phase = state.phase if state.over else "running" if _written_lately(self._folder) else "interrupted"
-        return Standing(
+        return SweepStanding(
             state=replace(state, phase=phase),
             nodes=nodes,
             idle=max(0, known - len(nodes)) if isinstance(known, int) else 0,

@@ -25,7 +25,7 @@ class Made:
     problem: str | None = None
 
 
-class Paced:
+class PacedPart:
     """Makes HTML when it is asked for, at most every ``least_s`` seconds and with a small part of a core.
 
     Where it cannot be made, what was made last stays, with the reason.

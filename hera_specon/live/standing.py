@@ -22,7 +22,7 @@ _TAIL: Final = 2**16
 
 
 @dataclass(frozen=True, slots=True)
-class NodeLine:
+class NodeStanding:
     """A node: the trials on it, the cores that they hold, and those in use; None where nobody told."""
 
     name: str
@@ -57,11 +57,11 @@ class ActionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SweepStanding:
     """All that the template shows; ``idle`` counts nodes on which nothing runs."""
 
     state: SweepState
-    nodes: tuple[NodeLine, ...]
+    nodes: tuple[NodeStanding, ...]
     idle: int
     trials: tuple[TrialLine, ...]
     actions: tuple[ActionLine, ...] = ()
@@ -95,7 +95,7 @@ def trial_lines(state: SweepState, asks: Mapping[str, Ask], *, may_ask: bool) ->
     return tuple(lines)
 
 
-def node_lines(state: SweepState, events: Sequence[TimelineEvent]) -> tuple[NodeLine, ...]:
+def node_lines(state: SweepState, events: Sequence[TimelineEvent]) -> tuple[NodeStanding, ...]:
     """Return a line for each node that has or had a trial; the cores in use come from the newest ``events``."""
     used = _used(events)
     live = [trial for trial in state.snapshot.trials if trial.live]
@@ -105,7 +105,7 @@ def node_lines(state: SweepState, events: Sequence[TimelineEvent]) -> tuple[Node
         there = [trial for trial in live if name in trial.nodes]
         held = sum(trial.cpu * trial.nodes.count(NodeName(name)) for trial in there)
         trials = tuple(formatting.short_id(trial.id) for trial in there)
-        lines.append(NodeLine(name, trials, held, used.get(name)))
+        lines.append(NodeStanding(name, trials, held, used.get(name)))
     return tuple(lines)
 
 

@@ -7,7 +7,7 @@ from controllers.core.actions import Action, Decision, Migrate, Place, Proposal
 from controllers.core.engine import Engine
 from controllers.core.model import Phase, Snapshot, TrialId
 from controllers.policies import UntilEnough
-from controllers.policies.wrappers.until_enough import Known
+from controllers.policies.wrappers.until_enough import KnownEnds
 
 
 class ActsBeforeSaving(Engine[Any]):
@@ -63,7 +63,7 @@ class ForgetsInfinity(_Broken):
 class ForgetsTheEnd(UntilEnough):
     """Takes a sweep that it has ended for one that goes on, at every second look."""
 
-    def _looked(self, snapshot: Snapshot, before: Known) -> Known:
+    def _looked(self, snapshot: Snapshot, before: KnownEnds) -> KnownEnds:
         known = super()._looked(snapshot, replace(before, over={}))
         return replace(known, over={}) if before.over else known
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hera_specon.report.browser import DESKTOP, LIVE, NoBrowserError, browser, opened
+from tests.hera_specon.report.browser import DESKTOP, LIVE, NoBrowserError, browser, opened, wait_until
 from tests.integration.workbench import Workbench
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -29,11 +29,11 @@ def test_a_trial_is_stopped_from_the_page_while_the_sweep_runs(tmp_path: Path) -
                 page.evaluate("window.kept = 1")
                 step = "[...document.querySelectorAll(\"[data-part='trials now'] tbody td:nth-child(6)\")][0].innerText"
                 first = page.evaluate(step)
-                page.wait_for_function(f"{step} !== {json.dumps(first)}", timeout=120_000)
+                wait_until(page, f"{step} !== {json.dumps(first)}")
                 for number in ("000", "001"):
                     page.once("dialog", lambda dialog: dialog.accept())
                     page.locator(f"button[data-what=stop][data-trial='descent.t{number}']").click(timeout=60_000)
-                    page.wait_for_function(f"document.getElementById('said').textContent.includes('t{number}')")
+                    wait_until(page, f"document.getElementById('said').textContent.includes('t{number}')")
                 page.wait_for_selector("header[data-over]", timeout=200_000)
                 assert page.evaluate("window.kept") == 1
         rest, _ = process.communicate(timeout=200)

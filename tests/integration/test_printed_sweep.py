@@ -120,7 +120,7 @@ def test_a_sweep_without_a_line_that_matched_ends_with_the_last_lines(workbench:
     done = workbench.run("run", "sweep.py", "--plain")
     assert done.code == 1, done.output
     assert "no trial of other logged its objective 'val_loss'" in done.output
-    assert "  Verlust 6\n  Verlust 7\n" in done.output
+    assert "    Verlust 6\n    Verlust 7\n" in done.output
     assert "Verlust 2\n" not in done.output
     assert_no_folder_of_pods(workbench.folder)
 

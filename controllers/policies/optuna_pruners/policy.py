@@ -116,7 +116,7 @@ class OptunaPruner(PolicySettings):
     def decide(self, snapshot: Snapshot, state: PrunerState) -> Decision[PrunerState]:
         """Ask the pruner about each trial that has reported something new, the oldest report first."""
         known, ended, studies = dict(state.trials), state.ended or (), state.take_studies()
-        # Optuna refuses to prune where there are several objectives: so does whoever chooses this policy there.
+        # Optuna refuses to prune where there are several objectives: this policy is refused there as well.
         compared = (trial for trial in snapshot.trials if not trial.aims.further)
         news = [trial for trial in compared if trial.progress is not None and _is_new(trial, state)]
         news.sort(key=lambda trial: (trial.progress.at if trial.progress else 0.0, trial.id))

@@ -29,7 +29,7 @@ class SweepEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEnds:
     """What is remembered of sweeps by their names, whichever policy steers them: how they went, and which are over.
 
     ``looked_at`` is when the cores that trials hold were last counted, in seconds of the sweep's clock; None where none
@@ -46,14 +46,14 @@ class EnoughState(Generic[S]):
     """The state of the policy within, and what is ``known`` of the sweeps."""
 
     policy: S
-    known: Known = field(default_factory=Known)
+    known: KnownEnds = field(default_factory=KnownEnds)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """The part of a saved state that does not depend on the policy within."""
 
-    known: Known = field(default_factory=Known)
+    known: KnownEnds = field(default_factory=KnownEnds)
 
 
 _KEPT: Final = TypeAdapter(_Kept)
@@ -103,7 +103,7 @@ class UntilEnough(AroundOne):
             wake_at=min(wake_at, default=None),
         )
 
-    def _looked(self, snapshot: Snapshot, before: Known) -> Known:
+    def _looked(self, snapshot: Snapshot, before: KnownEnds) -> KnownEnds:
         """Return what is known after a look at every sweep that is not over."""
         now, at = snapshot.now, before.looked_at
         passed_s = 0.0 if at is None else max(0.0, now - at)
@@ -120,9 +120,9 @@ class UntilEnough(AroundOne):
             if why := why_enough(rules, now, trials, course):
                 over[sweep] = SweepEnd(rules, why)
         # A state that stays the same is not written again.
-        return Known(courses, over, now if counting else None)
+        return KnownEnds(courses, over, now if counting else None)
 
-    def _wake_at(self, snapshot: Snapshot, known: Known) -> float | None:
+    def _wake_at(self, snapshot: Snapshot, known: KnownEnds) -> float | None:
         """Return when to look again at the sweeps that may end, None where there are none."""
         open_ = {trial.sweep for trial in snapshot.unended} & self.rules.keys() - known.over.keys()
         ends = [

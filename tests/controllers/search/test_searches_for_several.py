@@ -43,7 +43,9 @@ def test_samplers_of_optuna_search_for_several_objectives_under_constraints(samp
     assert sweep(spec, 12, aims) == sweep(spec, 12, aims)
 
 
-@pytest.mark.parametrize(("sampler", "settings"), [("tpe", {}), ("NSGAIISampler", {"population_size": 8})])
+@pytest.mark.parametrize(
+    ("sampler", "settings"), [("tpe", {}), ("NSGAIISampler", {"population_size": 8, "mutation_prob": 0.1})]
+)
 def test_a_sampler_that_learns_comes_to_the_front_more_often_than_chance(
     sampler: str, settings: dict[str, bool | int | float | str]
 ) -> None:
@@ -55,9 +57,12 @@ def test_a_sampler_that_learns_comes_to_the_front_more_often_than_chance(
 
 
 def test_a_sampler_keeps_to_a_constraint_more_often_than_chance() -> None:
-    spec = SearchSpec(sampler="tpe", seed=1, space=(X,))
-    kept = [x >= 0 for x in sweep(spec, 60, ABOVE_0)[30:]]
-    assert sum(kept) > 0.75 * len(kept)
+    # The best point lies on the bound, and a sampler that learns looks on both sides of it.
+    def kept(name: str) -> int:
+        specs = [SearchSpec(sampler=name, seed=seed, space=(X,)) for seed in range(3)]
+        return sum(x >= 0 for spec in specs for x in sweep(spec, 60, ABOVE_0)[30:])
+
+    assert kept("tpe") > 1.2 * kept("random")
 
 
 @pytest.mark.parametrize("aims", [NEAR_5, ABOVE_0])

@@ -10,7 +10,7 @@ import pytest
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 from hera_specon.live.local import LocalShelf
 from tests.hera_specon.live.served import Served, serving
-from tests.hera_specon.report.browser import DESKTOP, LIVE, PHONE, NoBrowserError, browser, opened
+from tests.hera_specon.report.browser import DESKTOP, LIVE, PHONE, NoBrowserError, browser, opened, wait_until
 from tests.hera_specon.report.large_run import write_large_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -88,10 +88,10 @@ def test_it_changes_without_being_loaded_again_and_keeps_what_a_person_did(
         now = TimelineEvent(200.0, EventKind.REPORT, "large.t003", value=0.0078125, step=9)
         TimelineFile(folder / "00-ahead" / "timeline.jsonl").append([now])
 
-        page.wait_for_function("document.querySelector('.tile').textContent.includes('0.007812')", timeout=60_000)
-        page.wait_for_function(
+        wait_until(page, "document.querySelector('.tile').textContent.includes('0.007812')")
+        wait_until(
+            page,
             "document.querySelector('[data-part=learning] .plot').data.some((curve) => curve.y.includes(0.0078125))",
-            timeout=60_000,
         )
 
         assert page.evaluate("window.kept") == 1
@@ -111,17 +111,17 @@ def test_buttons_stop_a_trial_and_let_it_go_on_only_where_confirmed(
         page.once("dialog", lambda dialog: dialog.dismiss())
         page.locator("button[data-what=stop][data-trial='large.t003']").click()
         page.locator("button[data-what=pause][data-trial='large.t004']").click()
-        page.wait_for_function("document.getElementById('said').textContent.includes('asked to pause')")
+        wait_until(page, "document.getElementById('said').textContent.includes('asked to pause')")
         page.once("dialog", lambda dialog: dialog.accept())
         page.locator("button[data-what=stop][data-trial='large.t005']").click()
-        page.wait_for_function("document.getElementById('said').textContent.includes('large.t005: asked to stop')")
+        wait_until(page, "document.getElementById('said').textContent.includes('large.t005: asked to stop')")
         page.locator("button[data-what=resume][data-trial='large.t004']").click()
-        page.wait_for_function("document.getElementById('said').textContent.includes('goes on')")
+        wait_until(page, "document.getElementById('said').textContent.includes('goes on')")
         assert json.loads(asked.read_text()) == {"large.t005": "stop"}
 
         page.locator("#policy").fill("nonsense")
         page.locator("button[data-what=policy]").click()
-        page.wait_for_function("document.querySelector('#said.problem')?.textContent.includes('unknown policy')")
+        wait_until(page, "document.querySelector('#said.problem')?.textContent.includes('unknown policy')")
         assert [told for told in seen.complaints if "409" not in told] == []
 
 
@@ -159,7 +159,7 @@ def test_names_of_others_run_nothing(running: Browser, served: Served, tmp_path:
         assert named.count() == 1
         seen.page.once("dialog", lambda dialog: dialog.accept())
         named.locator("button[data-what=stop]").click()
-        seen.page.wait_for_function("document.getElementById('said').textContent.includes('asked to stop')")
+        wait_until(seen.page, "document.getElementById('said').textContent.includes('asked to stop')")
         assert json.loads((part / "asked.json").read_text()) == {EVIL[1]: "stop"}
 
 
@@ -169,5 +169,5 @@ def test_a_page_whose_server_has_gone_says_so(running: Browser, tmp_path: Path) 
         page = running.new_page()
         page.goto(f"{served.address}/sweeps/small-1")
         page.wait_for_selector(LIVE, state="attached", timeout=120_000)
-    page.wait_for_function("document.querySelector('#problem.problem')?.textContent.includes('does not answer here')")
+    wait_until(page, "document.querySelector('#problem.problem')?.textContent.includes('does not answer here')")
     page.close()

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from controllers.core.errors import SpeconError
-from hera_specon.live.paced import MOST_BUSY, Paced
+from hera_specon.live.paced import MOST_BUSY, PacedPart
 
 
 class Maker:
@@ -14,7 +14,7 @@ class Maker:
         self.cost_s = cost_s
         self.made = 0
         self.error: Exception | None = None
-        self.paced = Paced(self.make, least_s, lambda: self.now, lambda: self.worked)
+        self.paced = PacedPart(self.make, least_s, lambda: self.now, lambda: self.worked)
 
     def make(self) -> str:
         self.worked += self.cost_s
@@ -46,7 +46,7 @@ def test_what_costs_much_is_made_seldom() -> None:
 def test_the_mark_changes_with_the_page_alone() -> None:
     pages = iter(["same", "same", "other"])
     now = [0.0]
-    paced = Paced(lambda: next(pages), 1.0, lambda: now[0], lambda: 0.0)
+    paced = PacedPart(lambda: next(pages), 1.0, lambda: now[0], lambda: 0.0)
     marks = []
     for at in range(3):
         now[0] = float(at)
@@ -88,7 +88,7 @@ def test_who_comes_while_it_is_made_gets_the_one_before() -> None:
             assert go_on.wait(10)
         return f"page {len(calls)}"
 
-    paced = Paced(make, 1.0, lambda: now[0], lambda: 0.0)
+    paced = PacedPart(make, 1.0, lambda: now[0], lambda: 0.0)
     paced.get()
     now[0] = 5.0
     other = threading.Thread(target=paced.get)

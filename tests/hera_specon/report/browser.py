@@ -3,6 +3,7 @@
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -87,7 +88,7 @@ def opened(
     found = Opened(running.new_page(viewport={"width": width, "height": height}, color_scheme=scheme))
     found.page.on("console", lambda message: _note(found, message.type, message.text))
     found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-    found.page.on("requestfailed", lambda request: found.complaints.append(f"asked for {request.url}"))
+    found.page.on("requestfailed", lambda request: _note_failed(found, request))
     try:
         found.page.goto(file.as_uri() if isinstance(file, Path) else file)
         found.page.wait_for_selector(drawn, state="attached", timeout=120_000)
@@ -96,9 +97,23 @@ def opened(
         found.page.close()
 
 
+def _note_failed(found: Opened, request: Any) -> None:  # noqa: ANN401 - of playwright
+    # A page that is served gives up a question that takes long, and asks again.
+    if "ERR_ABORTED" not in str(request.failure):
+        found.complaints.append(f"asked for {request.url}")
+
+
 def _note(found: Opened, kind: str, text: str) -> None:
     if kind in {"error", "warning"}:
         found.complaints.append(f"{kind}: {text}")
+
+
+def wait_until(page: Any, holds: str) -> None:  # noqa: ANN401 - of playwright
+    """Wait until an expression holds on the page: playwright's own way is refused by the page's security policy."""
+    end = time.monotonic() + 60
+    while not page.evaluate(holds):
+        assert time.monotonic() < end, holds
+        page.wait_for_timeout(200)
 
 
 def photograph(running: Any, page: Path, folder: Path) -> None:  # noqa: ANN401 - a browser of playwright

@@ -52,7 +52,7 @@ def test_the_table_has_a_column_for_each_metric_and_at_most_so_many_rows(record:
 
 def test_the_page_shows_the_front_in_place_of_the_best_models_and_names_of_others_as_text(record: RunRecord) -> None:
     html = page(record)
-    assert html.count("<h2>The Pareto front, under ") == len(record.runs)
+    assert html.count("<h2>The Pareto front of s, under ") == len(record.runs)
     assert "All of them keep memory &lt;= 2." in html
     assert "<h2>The best models" not in html
     assert "s.d under" in html
