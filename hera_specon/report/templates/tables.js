@@ -8,7 +8,9 @@ function sortBy(head, rising) {
     const difference = value(a) - value(b);
     return Number.isNaN(difference) ? value(a).localeCompare(value(b), undefined, { numeric: true }) : difference;
   };
-  const rows = [...table.tBodies[0].rows].sort((a, b) => (rising ? compare(a, b) : compare(b, a)));
+  // What has no value yet stands last in either order.
+  const order = (a, b) => (value(a) === "") - (value(b) === "") || (rising ? compare(a, b) : compare(b, a));
+  const rows = [...table.tBodies[0].rows].sort(order);
   table.tBodies[0].append(...rows);
 }
 document.addEventListener("click", (event) => {
