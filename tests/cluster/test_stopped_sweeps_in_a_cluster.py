@@ -39,7 +39,8 @@ def test_a_sweep_that_is_good_enough_ends_and_argo_calls_it_a_success(bench: Ben
     assert "reached 0.001" in told["ended"]["descent"]
     done = [bench.steps_done(workflow, trial) for trial in workflow.trials]
     assert 0 < max(done) < 2000
-    assert done.count(0) >= 1, f"every trial trained: {done}"
+    # Without a policy that holds trials back, all of them may have begun by then.
+    assert policy == "default" or done.count(0) >= 1, f"every trial trained: {done}"
     check_nothing_left(bench, workflow)
 
 
