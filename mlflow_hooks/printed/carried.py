@@ -54,10 +54,10 @@ def carry(folder: Path) -> None:
     standard = Path(sysconfig.get_path("stdlib"))
     _copy_file(Path(sys.executable).resolve(), home / "bin" / "python3")
     _copy_folder(standard, home / "lib" / standard.name)
-    packages = home / "lib" / standard.name / "site-packages"
     for name in _PACKAGES:
-        for home in _homes(name):
-            _copy_folder(home, packages / name)
+        for package in _homes(name):
+            # Beside the standard library, which is always looked in: Debian's Python looks in no site-packages.
+            _copy_folder(package, home / "lib" / standard.name / name)
     # Modules are copied with their packages.
     libraries = [path for path in map(Path, _loaded()) if not {standard, *_homes()} & {*path.parents}]
     loader = next((path for path in libraries if path.name.startswith("ld-")), None)
