@@ -41,14 +41,15 @@ class Server:
         store = f"sqlite:///{self.folder / 'mlflow.db'}"
         artifacts = str(self.folder / "artifacts")
         where = ["--backend-store-uri", store, "--artifacts-destination", artifacts, "--port", str(self.port)]
-        self.process = subprocess.Popen(
-            [*SERVE, *where, *self.options],
-            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **self.variables},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        self._wait_until_healthy()
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*SERVE, *where, *self.options],
+                env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **self.variables},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._wait_until_healthy(self.process)
 
     def signal(self, number: signal.Signals) -> None:
         assert self.process
@@ -59,16 +60,20 @@ class Server:
             self.signal(signal.SIGKILL)
             self.process.wait()
 
-    def _wait_until_healthy(self) -> None:
+    @property
+    def _log(self) -> Path:
+        return self.folder / "server.log"
+
+    def _wait_until_healthy(self, process: subprocess.Popen[bytes]) -> None:
         until = time.monotonic() + 120
-        while time.monotonic() < until:
+        while time.monotonic() < until and process.poll() is None:
             try:
                 with urllib.request.urlopen(f"{self.uri}/health", timeout=5) as answer:  # noqa: S310 - our own server
                     if answer.status == 200:
                         return
             except OSError:
                 time.sleep(0.2)
-        message = "the MLflow server did not start"
+        message = f"the MLflow server did not start: {self._log.read_text(errors='replace')[-2000:]}"
         raise TimeoutError(message)
 
 
