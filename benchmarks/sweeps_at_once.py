@@ -9,15 +9,18 @@ python -m benchmarks.sweeps_at_once [--seeds 30] [--policy default --policy fifo
 import argparse
 import statistics
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from controllers.core.model import TrialId
 from controllers.lab.simulation.experiments.everyday import HeavyTailed
 from controllers.lab.simulation.together import SharedRun, SweepOwner, simulate_together
+from controllers.lab.worker_pool import worker_pool
 from controllers.policies.arbiter import Arbiter
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.scenario import Costs, Scenario
@@ -26,6 +29,7 @@ from controllers.worlds.simulated.workload import Workload
 SIZES: Final[Mapping[str, int]] = {"red-1": 30, "red-2": 10, "blue-1": 20, "blue-2": 20}
 """Trials of each sweep: the teams have as many, one in two unlike sweeps."""
 TEAMS: Final = ("red", "blue")
+POLICIES: Final = ("default", "fifo", "ahead")
 NODES: Final = 4
 REQUEST: Final = 4.0
 """Cores that each trial asks for, of 16 that a node has: 16 of the 80 run at a time."""
@@ -46,7 +50,7 @@ def main() -> None:
     """Print a table for each policy."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=30)
-    parser.add_argument("--policy", action="append", choices=("default", "fifo", "ahead"))
+    parser.add_argument("--policy", action="append", choices=POLICIES)
     given = parser.parse_args()
     table = Table(title=f"Four sweeps of two teams, {given.seeds} seeds: median (worst) of ratios")
     for title in (
@@ -60,16 +64,21 @@ def main() -> None:
         "gave back",
     ):
         table.add_column(title, justify="left" if title in {"policy", ""} else "right")
-    for policy in given.policy or ("default", "fifo", "ahead"):
-        for how, arbiter in (("arbiter", Arbiter()), ("none", None)):
-            seeds = [compare(policy, seed, arbiter) for seed in range(given.seeds)]
-            table.add_row(policy, how, *told(seeds))
+    cases = [(policy, arbitrated) for policy in given.policy or POLICIES for arbitrated in (True, False)]
+    with worker_pool() as pool, Progress(console=Console(stderr=True)) as progress:
+        runs = [[pool.submit(compare, *case, seed) for seed in range(given.seeds)] for case in cases]
+        bar = progress.add_task("sweeps at once", total=len(cases) * given.seeds)
+        for run_at_once in as_completed(run_at_once for seeds in runs for run_at_once in seeds):
+            run_at_once.result()
+            progress.advance(bar)
+    for (policy, arbitrated), seeds in zip(cases, runs, strict=True):
+        table.add_row(policy, "arbiter" if arbitrated else "none", *told([seed.result() for seed in seeds]))
     Console(width=140).print(table)
 
 
-def compare(policy: str, seed: int, arbiter: Arbiter | None) -> Seed:
+def compare(policy: str, arbitrated: bool, seed: int) -> Seed:  # noqa: FBT001 - as the pool hands it over
     """Return the ratios of one seed under ``policy``."""
-    together = run(policy, seed, SIZES, NODES, arbiter)
+    together = run(policy, seed, SIZES, NODES, Arbiter() if arbitrated else None)
     one_by_one = sum(run(policy, seed, [name], NODES, Arbiter()).makespan_s for name in SIZES)
     teams = {}
     for team in TEAMS:
