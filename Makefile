@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-training test-properties test-adapters test-cluster test-faults test-faults-local test-stores test-scale check format benchmarks benchmarks-cluster constraints release-check clean
+.PHONY: help install demo docs test test-training test-properties test-adapters test-cluster test-faults test-faults-local test-stores test-gpu test-scale check format benchmarks benchmarks-cluster constraints release-check clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -87,6 +87,10 @@ test-stores: .venv/.installed ## Try checkpoints on more servers of objects, whi
 	$(BIN)/python -m tests.mlflow_hooks.more_object_servers
 	STORE_KILLS=100 $(BIN)/pytest $(BESIDE) tests/mlflow_hooks/test_object_stores.py tests/mlflow_hooks/test_kills_in_uploads.py \
 		tests/mlflow_hooks/test_trainings_in_stores.py tests/mlflow_hooks/test_gangs_in_stores.py
+
+test-gpu: .venv/.installed ## On a machine with a GPU: break trainings off and go on, then measure what hooks cost; leaves build/gpu-CARD.json
+	$(BIN)/pytest -m gpu tests/mlflow_hooks
+	$(BIN)/python -m benchmarks.hooks_on_gpu
 
 test-scale: .venv/.installed ## Steer simulated trials through a real API server, at a small part of the benchmark's size
 	$(BIN)/python -m tests.cluster build

@@ -13,6 +13,7 @@ from controllers.policies.arbiter.demands import NOTHING
 
 _LEAVING = frozenset({Phase.SUSPENDING, Phase.STOPPING})
 TOO_MANY_MOVES = "other sweeps move trials already, or have their turn"
+OTHERS_FIRST = "other sweeps come first: a pod that waits at the scheduler would take the room that is meant for them"
 
 
 class SharedWorld(WrappedWorld):
@@ -44,16 +45,18 @@ class SharedWorld(WrappedWorld):
     def kinds(self) -> Sequence[NodeKind]:
         """Return the kinds of nodes that can come, of those with a bound as many as may come for this sweep.
 
-        Whether an unknown one comes, each sweep may try for itself.
+        Whether an unknown one comes, the sweep whose turn is next may try.
         """
         kinds, part = self._world.kinds(), self.part
         if part is None:
             return kinds
+        may_try = self._may_ask()
         return [
             replace(kind, more=min(kind.more, part.new_nodes.get(kind.name, 0)))
             if kind.name and math.isfinite(kind.more)
             else kind
             for kind in kinds
+            if kind.name or may_try
         ]
 
     def whole_nodes(self) -> Sequence[Node]:
@@ -76,8 +79,12 @@ class SharedWorld(WrappedWorld):
         """Have the world within carry out ``action``, if it is not one move too many."""
         if self.part is not None and isinstance(action, Migrate) and self._moving() >= self.part.moves:
             return refused(TOO_MANY_MOVES)
+        asks_for_node = isinstance(action, Place) and not action.nodes and self._bound
+        if asks_for_node and not self._may_ask():
+            return refused(OTHERS_FIRST)
         outcome = self._world.apply(action)
-        if outcome.done and isinstance(action, Place):
+        # One that asks for a node is in nobody's room yet, and keeps its claim.
+        if outcome.done and isinstance(action, Place) and not asks_for_node:
             self._placed.add(action.trial)
         return outcome
 
@@ -116,6 +123,17 @@ class SharedWorld(WrappedWorld):
             left_s=self._left_s(trial.id),
             may_use=trial.may_use,
         )
+
+    @property
+    def _bound(self) -> bool:
+        """Whether others share the cluster, so that not every trial may wait at the scheduler."""
+        return self.part is not None and self.part.asks is not None
+
+    def _may_ask(self) -> bool:
+        if self.part is None or self.part.asks is None:
+            return True
+        waiting = (trial for trial in self._world.trials() if not trial.phase.ended and not trial.live)
+        return sum(not trial.gated and trial.id not in self._placed for trial in waiting) < self.part.asks
 
     def _moving(self) -> int:
         return sum(trial.phase is Phase.MOVING for trial in self._world.trials())

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import floor
 from typing import Any
@@ -108,6 +108,8 @@ class Arbiter(BaseModel):
         unkept = {t.id: state.unkept.get(t.id, now) for ln in lines for t in (*ln.unkept, *ln.over_quota)}
         leaving = self._leaving(now, lines, began, unkept, filling)
         parts = self._parts(now, filling, leaving, hungry, lapsed)
+        for name, asks in _asks(filling, unknown=any(not kind.name and kind.more for kind in kinds)).items():
+            parts[name] = replace(parts[name], asks=asks)
         return Ruling(parts, ArbiterState(began, unkept, hungry, offered))
 
     def _line(self, sweep: SweepDemand, began: Mapping[TrialId, Began], *, without_waiting: bool) -> Line:
@@ -250,6 +252,25 @@ class Arbiter(BaseModel):
         for index, name in enumerate((*names[first:], *names[:first])):
             moves[name] = each + (index < more)
         return moves
+
+
+def _asks(filling: Filling, *, unknown: bool) -> dict[str, int]:
+    """Return how many trials may wait at the scheduler, for each sweep that places its own and is not alone.
+
+    Each pod there takes the next room that others give back, whoever it is meant for. So there is one for each place on
+    a node that is to come; and where ``unknown`` ones may come, one of the sweep whose turn is next, if none waits yet.
+    """
+    lines = filling.lines
+    if len(lines) == 1:
+        return {}
+    asks = {
+        line.sweep.name: sum(bool(room.new) for _, room in line.given.values()) for line in lines if line.sweep.places
+    }
+    tried = any(not t.nodes and not t.held_back and not t.starting for line in lines for t in line.sweep.trials)
+    following = filling.first_without_room()
+    if unknown and not tried and following is not None and following.sweep.name in asks:
+        asks[following.sweep.name] += 1
+    return asks
 
 
 def _claims(

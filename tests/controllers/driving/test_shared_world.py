@@ -8,7 +8,7 @@ from controllers.core.devices import Devices
 from controllers.core.model import Ask, Node, NodeKind, NodeName, Phase, Trial, TrialId
 from controllers.core.ports import DONE, Outcome
 from controllers.driving.arbitration import Arbitration, Member
-from controllers.driving.shared_world import TOO_MANY_MOVES, AsksOfAll, SharedWorld
+from controllers.driving.shared_world import OTHERS_FIRST, TOO_MANY_MOVES, AsksOfAll, SharedWorld
 from controllers.policies.arbiter import Amount, Arbiter, Part
 from tests.controllers.policies.policy_fakes import node, trial
 from tests.controllers.quiet_world import QuietWorld
@@ -110,6 +110,31 @@ def test_a_trial_that_was_placed_counts_as_starting_until_it_runs_or_waits_again
     assert [one.starting for one in shared.claimants({})] == [True, False]
     world.there = [trial("a", "n1"), waiting("b")]
     assert [one.starting for one in shared.claimants({})] == [False, False]
+
+
+def test_beside_others_no_more_trials_wait_at_the_scheduler_than_may_and_each_keeps_its_claim() -> None:
+    unknown, named = NodeKind("", 4.0), NodeKind("big", 4.0)
+    world = Listed([waiting("a"), waiting("b")], coming=[unknown, named])
+    shared = SharedWorld(world)
+    shared.part = Part(asks=0)
+    assert shared.apply(Place(TrialId("a"))).detail == OTHERS_FIRST
+    assert [kind.name for kind in shared.kinds()] == ["big"]
+    shared.part = Part(asks=1)
+    assert shared.kinds() == [unknown, named]
+    assert shared.apply(Place(TrialId("a"))).done
+    world.there = [replace(waiting("a"), gated=False), waiting("b")]
+    assert not any(one.starting for one in shared.claimants({}))
+    assert [one.held_back for one in shared.claimants({})] == [False, True]
+    assert shared.apply(Place(TrialId("b"))).detail == OTHERS_FIRST
+    assert shared.apply(Place(TrialId("b"), (N1,))).done
+    assert world.done == [Place(TrialId("a")), Place(TrialId("b"), (N1,))]
+
+
+def test_a_sweep_alone_may_ask_for_as_many_nodes_as_it_likes() -> None:
+    world = Listed([waiting("a"), waiting("b")])
+    shared = SharedWorld(world)
+    shared.part = Part()
+    assert all(shared.apply(Place(TrialId(name))).done for name in "ab")
 
 
 def test_a_paused_trial_has_a_claim_only_while_it_still_runs() -> None:

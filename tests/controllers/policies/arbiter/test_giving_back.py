@@ -21,7 +21,8 @@ def test_unknown_nodes_that_may_never_come_are_no_room_for_who_waits() -> None:
     unknown = [NodeKind("", math.inf, more=1.0)]
     sweeps = [FULL, sweep("blue", *many("b", 9))]
     parts = AT_ONCE.decide(0.0, sweeps, nodes(2), ArbiterState(), unknown).parts
-    assert parts == parts_of(sweeps, nodes(2))
+    without = parts_of(sweeps, nodes(2))
+    assert {name: replace(part, asks=without[name].asks) for name, part in parts.items()} == without
     assert parts["red"].gives_back
 
 
@@ -158,3 +159,23 @@ def test_room_that_a_sweep_does_not_take_goes_to_others_after_two_minutes_and_co
         .reason
     )
     assert starts[730] == 2
+
+
+def test_only_the_sweep_whose_turn_is_next_tries_whether_unknown_nodes_come_and_one_trial_at_a_time() -> None:
+    unknown = [NodeKind("", 4.0)]
+    red = sweep("red", *(runs(f"r{n}", "n0") for n in range(4)), *many("w", 3))
+    blue = sweep("blue", *many("b", 3))
+    parts = AT_ONCE.decide(0.0, [red, blue], nodes(1), ArbiterState(), unknown).parts
+    assert (parts["red"].asks, parts["blue"].asks) == (0, 1)
+    asking = sweep("blue", waits("b000", held_back=False), *many("c", 2))
+    parts = AT_ONCE.decide(0.0, [red, asking], nodes(1), ArbiterState(), unknown).parts
+    assert (parts["red"].asks, parts["blue"].asks) == (0, 0)
+    assert parts["red"].gives_back, "what waits at the scheduler has a claim"
+    assert AT_ONCE.decide(0.0, [red], nodes(1), ArbiterState(), unknown).parts["red"].asks is None
+
+
+def test_as_many_trials_ask_for_nodes_as_may_come_for_their_sweep() -> None:
+    known = [NodeKind("big", 4.0, more=2)]
+    red, blue = (sweep(name, *many(name[0], 9, cpu=4.0)) for name in ("red", "blue"))
+    parts = AT_ONCE.decide(0.0, [red, blue], nodes(2), ArbiterState(), known).parts
+    assert [(len(parts[name].starts), parts[name].asks) for name in ("red", "blue")] == [(2, 1), (2, 1)]
