@@ -22,6 +22,7 @@ from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.faults import Fault, WorldFault
 from controllers.worlds.simulated.scenario import Scenario
+from tests.fault_search.several_sweeps import NOT_SHARED, Sharing
 
 MetricTrouble = Literal["away", "late", "old", "again", "nan", "infinite"]
 METRIC_TROUBLES: Final[tuple[MetricTrouble, ...]] = get_args(MetricTrouble)
@@ -110,7 +111,8 @@ class Case:
     """All that a faulty run depends on.
 
     ``policy`` is as people type it. ``journal_every_s`` is how seldom the controller keeps a state that is not urgent.
-    ``stops`` are the rules that end each of its sweeps early.
+    ``stops`` are the rules that end each of its sweeps early. ``sharing`` says whose each sweep is, where each has an
+    engine of its own.
     """
 
     policy: str
@@ -118,6 +120,7 @@ class Case:
     faults: tuple[WorldFault | ControllerFault, ...] = ()
     journal_every_s: float = 0.0
     stops: StopRules = NO_RULES
+    sharing: Sharing = NOT_SHARED
 
     @property
     def world_faults(self) -> tuple[WorldFault, ...]:
@@ -134,7 +137,8 @@ class Case:
         """How much there is of what, in words."""
         workload = self.scenario.workload
         groups = f", {len(workload.groups)} groups" if workload.groups else ""
-        return f"{len(workload.trials)} trials, {len(workload.nodes)} nodes{groups}, {len(self.faults)} faults"
+        owners = f", {len(self.sharing.owners)} sweeps with owners" if self.sharing else ""
+        return f"{len(workload.trials)} trials, {len(workload.nodes)} nodes{groups}{owners}, {len(self.faults)} faults"
 
 
 _CASE = TypeAdapter(Case)

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
-from controllers.core.ports import MetricSource, Outcome, refused
+from controllers.core.ports import MetricSource, Outcome, World, refused
 from controllers.core.stop_rules import ENDED
 from controllers.driving.wrapped_world import WrappedWorld
 from controllers.worlds.simulated.world import SimulatedWorld
@@ -110,19 +110,34 @@ class CheckedStore:
 
 
 class CheckedWorld(WrappedWorld):
-    """A world that refuses some actions, and checks that each action is one that may be asked of it."""
+    """A world that refuses some actions, and checks that each action is one that may be asked of it.
+
+    Args:
+        world: what one engine sees and acts on,
+        simulated: and where that is.
+        store: where the engine keeps its state.
+        tick_faults: what strikes within a tick.
+        refusals: the actions that the world refuses.
+        leaves_begun: counts the moves and suspensions of each trial.
+    """
 
     def __init__(
-        self, world: SimulatedWorld, store: CheckedStore, tick_faults: TickFaults, refusals: Sequence[ActionRefusal]
+        self,
+        world: World,
+        simulated: SimulatedWorld,
+        store: CheckedStore,
+        tick_faults: TickFaults,
+        refusals: Sequence[ActionRefusal],
+        leaves_begun: dict[TrialId, int],
     ) -> None:
         super().__init__(world)
-        self._simulated = world
+        self._simulated = simulated
         self._store = store
         self._tick_faults = tick_faults
         self._refusals = refusals
         self._seen: dict[TrialId, Trial] = {}
         self._ended: set[str] = set()
-        self.leaves_begun: dict[TrialId, int] = {}
+        self._leaves_begun = leaves_begun
 
     def trials(self) -> Sequence[Trial]:
         """Return every trial submitted so far."""
@@ -148,7 +163,7 @@ class CheckedWorld(WrappedWorld):
         if outcome.done:
             match action:
                 case Migrate() | Suspend():
-                    self.leaves_begun[action.trial] = self.leaves_begun.get(action.trial, 0) + 1
+                    self._leaves_begun[action.trial] = self._leaves_begun.get(action.trial, 0) + 1
                 case Resize() | Place() | Stop():
                     pass  # None of them begins an attempt that was not counted before.
                 case _:

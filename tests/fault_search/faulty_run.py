@@ -6,11 +6,13 @@ from typing import Any, assert_never
 
 from controllers.core.actions import Action, Place
 from controllers.core.engine import Engine
+from controllers.core.model import TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import Outcome
 from controllers.driving.assembly import assemble, guard_policy
 from controllers.driving.driver import VirtualBeats
-from controllers.policies import UntilEnough
+from controllers.lab.simulation.together import SweepView
+from controllers.policies import Pinned, UntilEnough
 from controllers.policies.comparison.clairvoyant import inform
 from controllers.policies.registry import parse_policy
 from controllers.worlds.simulated.faults import (
@@ -49,6 +51,7 @@ from tests.fault_search.faulty_ports import (
     TickFaults,
 )
 from tests.fault_search.invariants import InvariantChecker
+from tests.fault_search.several_sweeps import SharedController
 
 _MOST_TICKS_AT_REST = 1000
 """Ticks without any event after which the sweep counts as stuck, unless the world knows when the next event is due."""
@@ -93,6 +96,8 @@ class FaultyRun:
     def __init__(self, case: Case, policy: Policy[Any], ender: type[UntilEnough] = UntilEnough) -> None:
         self._case = case
         sweeps = {trial.sweep for trial in case.scenario.workload.trials}
+        if case.sharing:
+            policy = Pinned(policy=policy)
         if case.stops:
             policy = ender(policy=policy, rules=dict.fromkeys(sorted(sweeps), case.stops))
         self._policy = policy
@@ -100,16 +105,18 @@ class FaultyRun:
         self._beats = VirtualBeats(case.scenario.costs.heartbeat_s)
         faults = case.controller_faults
         self._steps = sorted((fault for fault in faults if isinstance(fault, ClockStep)), key=lambda fault: fault.at)
-        self._world = SimulatedWorld(case.scenario, gated=Place in policy.needs, faults=case.world_faults)
+        self._world = SimulatedWorld(
+            case.scenario, gated=bool(case.sharing) or Place in policy.needs, faults=case.world_faults
+        )
         self._tick_faults = TickFaults(faults, self._delay)
-        self._store = CheckedStore(self._world, policy, self._tick_faults, case.journal_every_s)
-        refusals = [fault for fault in faults if isinstance(fault, ActionRefusal)]
-        self._checked_world = CheckedWorld(self._world, self._store, self._tick_faults, refusals)
-        self._checker = InvariantChecker(self._world, self._checked_world.leaves_begun)
+        self._refusals = [fault for fault in faults if isinstance(fault, ActionRefusal)]
+        self._leaves_begun = dict[TrialId, int]()
+        self._parts = {name: self._part_of(name) for name in case.sharing.owners} or {"": self._part_of(None)}
+        self._checker = InvariantChecker(self._world, self._leaves_begun)
         troubles = [fault for fault in faults if isinstance(fault, MetricFault)]
         source = CheckedMetrics(SimulatedMetrics(self._world, case.scenario.costs.metric_delay_s), self._checker)
         self._source = FaultyMetrics(source, self._world, self._tick_faults, troubles)
-        self._engine: Engine[Any] | None = None
+        self._engine: Engine[Any] | SharedController | None = None
         self._changed_at = 0.0
         self._wake = math.inf
         self._up_at = 0.0
@@ -183,7 +190,8 @@ class FaultyRun:
         self._ticks += 1
         self._at_rest += 1
         self._changed_at = math.inf
-        self._store.acting = False
+        for _, store in self._parts.values():
+            store.acting = False
         self._tick_faults.begin(now)
         try:
             if self._engine is None:
@@ -200,12 +208,21 @@ class FaultyRun:
         self._checker.check()
         self._advance(self._world.now)
 
-    def _assembled(self) -> Engine[Any]:
-        """Return a new controller's engine; the guards are around its policy already."""
+    def _part_of(self, sweep: str | None) -> tuple[CheckedWorld, CheckedStore]:
+        """Return what the engine of a sweep acts on, None for the one engine of all, and where it keeps its state."""
+        store = CheckedStore(self._world, self._policy, self._tick_faults, self._case.journal_every_s)
+        seen = self._world if sweep is None else SweepView(self._world, sweep)
+        world = CheckedWorld(seen, self._world, store, self._tick_faults, self._refusals, self._leaves_begun)
+        return world, store
+
+    def _assembled(self) -> Engine[Any] | SharedController:
+        """Return a new controller's engine, or engines; the guards are around its policy already."""
         logs = (_EdgeAfterEachAction(self._tick_faults),)
-        return assemble(
-            self._policy, self._checked_world, self._source, self._store, logs=logs, guard=lambda policy: policy
-        )
+        sharing = self._case.sharing
+        if sharing:
+            return SharedController(sharing, self._world, self._parts, self._source, self._policy, logs)
+        world, store = self._parts[""]
+        return assemble(self._policy, world, self._source, store, logs=logs, guard=lambda policy: policy)
 
     def _offset(self) -> float:
         """Return by how much the controller's clock is ahead, in seconds."""

@@ -9,6 +9,7 @@ from controllers.core.stop_rules import NO_RULES
 from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.workload import Workload
 from tests.fault_search.case import Case
+from tests.fault_search.several_sweeps import NOT_SHARED, without_owners_of_none
 
 T = TypeVar("T")
 
@@ -91,7 +92,13 @@ def _with_workload(case: Case, workload: Workload) -> Case:
         and getattr(fault, "node", None) in {None, *nodes}
         and getattr(fault, "group", None) in {None, *groups}
     )
-    return replace(case, scenario=replace(case.scenario, workload=workload, pinned=pinned), faults=faults)
+    sharing = without_owners_of_none(case.sharing, frozenset(trial.sweep for trial in workload.trials))
+    scenario = replace(case.scenario, workload=workload, pinned=pinned)
+    return replace(case, scenario=scenario, faults=faults, sharing=sharing)
+
+
+def _with_sharing(case: Case, sharing: Sequence[Any]) -> Case:
+    return replace(case, sharing=next(iter(sharing), NOT_SHARED))
 
 
 _PARTS: Final[tuple[tuple[Callable[[Case], Sequence[Any]], Callable[[Case, Sequence[Any]], Case]], ...]] = (
@@ -99,6 +106,7 @@ _PARTS: Final[tuple[tuple[Callable[[Case], Sequence[Any]], Callable[[Case, Seque
         lambda case: [case.stops] if case.stops else [],
         lambda case, stops: replace(case, stops=next(iter(stops), NO_RULES)),
     ),
+    (lambda case: [case.sharing] if case.sharing else [], _with_sharing),
     (lambda case: case.faults, lambda case, faults: replace(case, faults=tuple(faults))),
     (lambda case: case.scenario.workload.trials, _with_trials),
     (lambda case: case.scenario.workload.nodes, _with_nodes),

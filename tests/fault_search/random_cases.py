@@ -10,7 +10,7 @@ from controllers.core.devices import Devices
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.core.stop_rules import NO_RULES, StopRules, rules_of
-from controllers.policies.registry import POLICIES
+from controllers.policies.registry import POLICIES, parse_policy
 from controllers.worlds.simulated.faults import (
     Crowding,
     NodeLoss,
@@ -35,6 +35,7 @@ from tests.fault_search.case import (
     SlowController,
 )
 from tests.fault_search.random_groups import with_groups
+from tests.fault_search.several_sweeps import NOT_SHARED, Sharing, draw_sharing
 
 _STRANGE = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 STACKED = (
@@ -83,7 +84,18 @@ def draw_case(seed: int, policy: str) -> Case:
         scenario = replace(scenario, costs=_with_meetings(scenario.costs, gangs))
     case = Case(_with_intervals(policy, chance), scenario, faults, chance.choice((0.0, 10.0)))
     case = replace(case, stops=draw_stops(random.Random(f"{seed}:stops")))  # noqa: S311 - as above
-    return with_groups(case, random.Random(f"{seed}:groups"))  # noqa: S311 - as above
+    case = with_groups(case, random.Random(f"{seed}:groups"))  # noqa: S311 - as above
+    return replace(case, sharing=_sharing(case, random.Random(f"{seed}:owners")))  # noqa: S311 - as above
+
+
+def _sharing(case: Case, chance: random.Random) -> Sharing:
+    trials = case.scenario.workload.trials
+    gangs = any(trial.gang for trial in trials)
+    if gangs and not parse_policy(case.policy).needs:
+        return NOT_SHARED  # Such a policy leaves gangs to the scheduler, which is not what is searched here.
+    sweeps, largest = sorted({trial.sweep for trial in trials}), max(trial.cpu for trial in trials)
+    # How many workers a gang has is decided as it is placed: what it will hold is not known before.
+    return draw_sharing(chance, sweeps, largest, quotas=not gangs)
 
 
 def _with_intervals(policy: str, chance: random.Random) -> str:

@@ -15,6 +15,7 @@ from controllers.core.model import NodeName
 from controllers.core.policy import Policy
 from controllers.core.stop_rules import NO_RULES
 from controllers.driving import assembly
+from controllers.policies.arbiter import NamespaceTerms
 from controllers.policies.registry import POLICIES, parse_policy
 from controllers.policies.wrappers.guarded import Guarded
 from controllers.worlds.simulated.autoscaler import GroupNodes
@@ -78,6 +79,14 @@ def test_faults_of_every_kind_strike_under_every_policy() -> None:
         kind.__name__ for kind in ACTION_KINDS
     }
     assert {case.policy.split(":")[0] for case in cases} >= set(POLICIES)
+
+
+def test_sweeps_of_several_owners_share_some_clusters() -> None:
+    cases = [draw_case(seed, "ahead") for seed in range(400)]
+    shared = [case.sharing for case in cases if case.sharing]
+    assert len(shared) > 20
+    assert any(sharing.quotas for sharing in shared)
+    assert {len({owner.namespace for owner in sharing.owners.values()}) for sharing in shared} == {1, 2}
 
 
 def test_a_seed_gives_the_same_run_again() -> None:
@@ -152,6 +161,11 @@ def _checkpoints_that_do_not_help(patch: pytest.MonkeyPatch) -> Callable[[Case],
     return run_case
 
 
+def _quotas_that_nobody_heeds(patch: pytest.MonkeyPatch) -> Callable[[Case], CaseResult]:
+    patch.setattr(NamespaceTerms, "why_over", lambda *_: None)
+    return run_case
+
+
 @pytest.mark.parametrize(
     ("breaking", "invariant"),
     [
@@ -168,6 +182,7 @@ def _checkpoints_that_do_not_help(patch: pytest.MonkeyPatch) -> Callable[[Case],
         (_groups_without_bound, "no group has more nodes than it may"),
         (_nodes_that_are_paid_for_ever, "the bill is the sum of node seconds"),
         (_checkpoints_that_do_not_help, "a loss costs at most the last checkpoint"),
+        (_quotas_that_nobody_heeds, "no start breaks a quota"),
     ],
 )
 def test_what_is_broken_on_purpose_is_found(

@@ -203,6 +203,10 @@ class Arbiter(BaseModel):
             waiting = [trial for trial in line.sweep.trials if _waits(trial)]
             # One that is alone may have its pods wait at the scheduler: an autoscaler looks at these only.
             bound = bool(line.quota) or (not line.sweep.places and len(lines) > 1)
+            held_back = frozenset(t.id for t in waiting if bound and t.id not in at_once and t.held_back)
+            if name in lapsed:
+                # Nothing is kept for it, and it may still take what nobody wants, within its quota.
+                held_back = frozenset(filling.beyond_quota(line, [trial for trial in waiting if trial.held_back]))
             to_come: dict[NodeName, str] = {}
             for _, room in line.given.values():
                 to_come |= room.new
@@ -212,7 +216,7 @@ class Arbiter(BaseModel):
                 running=sum(bool(trial.nodes) for trial in line.sweep.trials),
                 waiting=len(waiting),
                 starts=starts,
-                held_back=frozenset(t.id for t in waiting if bound and t.id not in at_once and t.held_back),
+                held_back=held_back,
                 gives_back=tuple(leaving.get(name, ())),
                 claims=everybody,
                 own=claims[name],
@@ -257,15 +261,14 @@ class Arbiter(BaseModel):
 def _asks(filling: Filling, *, unknown: bool) -> dict[str, int]:
     """Return how many trials may wait at the scheduler, for each sweep that places its own and is not alone.
 
-    Each pod there takes the next room that others give back, whoever it is meant for. So there is one for each place on
-    a node that is to come; and where ``unknown`` ones may come, one of the sweep whose turn is next, if none waits yet.
+    Each pod there takes the next room that others give back, whoever it is meant for. So there is one for each place
+    that is free, or on a node that is to come. Where ``unknown`` ones may come, there is one more, of the sweep whose
+    turn is next, if none waits yet.
     """
     lines = filling.lines
     if len(lines) == 1:
         return {}
-    asks = {
-        line.sweep.name: sum(bool(room.new) for _, room in line.given.values()) for line in lines if line.sweep.places
-    }
+    asks = {line.sweep.name: sum(room.clear for _, room in line.given.values()) for line in lines if line.sweep.places}
     tried = any(not t.nodes and not t.held_back and not t.starting for line in lines for t in line.sweep.trials)
     following = filling.first_without_room()
     if unknown and not tried and following is not None and following.sweep.name in asks:

@@ -8,7 +8,7 @@ Where two have the same, what runs goes before what waits, so that nothing chang
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
 from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, NamespaceTerms, SweepDemand, Terms, terms_of
@@ -69,13 +69,14 @@ class Line:
 
 @dataclass(slots=True)
 class _Namespace:
-    """The lines of a namespace, and what they have together."""
+    """The lines of a namespace; ``amount`` is what they have as decided so far, ``held`` as things are now."""
 
     name: str
     terms: NamespaceTerms
     lines: list[tuple[_Key, Line]] = field(default_factory=list)
     share: float = 0.0
     amount: Amount = NOTHING
+    held: Amount = NOTHING
 
     def key(self) -> _Key:
         following = self.lines[0][1].todo[-1]
@@ -114,9 +115,12 @@ class Filling:
             for trial in line.todo:
                 if trial.nodes:
                     self.ledger.expect(trial)
+            namespace = self._namespaces[line.sweep.namespace]
             for trial in line.sweep.trials:
                 if trial.leaving:
                     self.ledger.let_leave(trial)
+                if trial.nodes or trial.starting:
+                    namespace.held += trial.asked
 
     def count(self, line: Line, amount: Amount) -> None:
         """Count what a sweep has whatever is decided."""
@@ -144,10 +148,33 @@ class Filling:
             else:
                 line.unkept.append(trial)
         elif (room := self.ledger.place(trial)) is not None:
-            line.given[trial.id] = trial, room
+            line.given[trial.id] = trial, self._within_quota(line, trial, room)
             self.count(line, trial.asked)
         else:
             line.block(trial)
+
+    def _within_quota(self, line: Line, trial: Claimant, room: FoundRoom) -> FoundRoom:
+        """Return ``room``, which is not clear as long as the namespace has too much: others of it must leave first."""
+        namespace = self._namespaces[line.sweep.namespace]
+        quota = namespace.terms.why_over(namespace.held + trial.asked) if room.clear else None
+        if quota is not None:
+            line.quota = quota
+            return replace(room, clear=False)
+        if room.clear:
+            namespace.held += trial.asked
+        return room
+
+    def beyond_quota(self, line: Line, waiting: Sequence[Claimant]) -> set[TrialId]:
+        """Return those of a sweep's waiting trials, in turn, that its namespace's quota does not allow now."""
+        namespace = self._namespaces[line.sweep.namespace]
+        held, beyond = namespace.held, set[TrialId]()
+        for trial in waiting:
+            if (quota := namespace.terms.why_over(held + trial.asked)) is None:
+                held += trial.asked
+            else:
+                line.quota = quota
+                beyond.add(trial.id)
+        return beyond
 
     def fill(self) -> None:
         """Serve all, the one that has the least for its weight first."""

@@ -26,7 +26,7 @@ class Part:
         own: what of that is meant for this one.
         moves: How many of its trials may be on the move at once.
         new_nodes: How many nodes of each kind may come for it, where the number of those is bounded.
-        asks: How many of its trials may wait at kube-scheduler for new nodes, where others share the cluster: the next
+        asks: How many of its trials may wait at kube-scheduler without a node, where others share the cluster: the next
             room that is free anywhere is theirs. None where there is no bound.
         waits_since: Since when it has had nothing at all, though trials of it wait; None where it has.
         reason: Why it is so, for a person.

@@ -174,8 +174,29 @@ def test_only_the_sweep_whose_turn_is_next_tries_whether_unknown_nodes_come_and_
     assert AT_ONCE.decide(0.0, [red], nodes(1), ArbiterState(), unknown).parts["red"].asks is None
 
 
-def test_as_many_trials_ask_for_nodes_as_may_come_for_their_sweep() -> None:
+def test_as_many_trials_go_to_the_scheduler_as_have_room_there_or_on_nodes_to_come() -> None:
     known = [NodeKind("big", 4.0, more=2)]
     red, blue = (sweep(name, *many(name[0], 9, cpu=4.0)) for name in ("red", "blue"))
     parts = AT_ONCE.decide(0.0, [red, blue], nodes(2), ArbiterState(), known).parts
-    assert [(len(parts[name].starts), parts[name].asks) for name in ("red", "blue")] == [(2, 1), (2, 1)]
+    assert [(len(parts[name].starts), parts[name].asks) for name in ("red", "blue")] == [(2, 2), (2, 2)]
+
+
+def test_nothing_starts_in_room_that_a_quota_allows_only_once_others_of_the_namespace_have_left() -> None:
+    terms = {"red": NamespaceTerms(quota_cpu=4.0)}
+    sweeps = [
+        sweep("long", *(runs(f"r{n}", "n0") for n in range(4)), namespace="red"),
+        sweep("late", *many("w", 2, cpu=2.0), namespace="red", weight=3.0),
+    ]
+    parts = parts_of(sweeps, nodes(2), terms=terms)
+    assert parts["late"].starts
+    assert parts["late"].held_back == {TrialId("w000"), TrialId("w001")}
+    assert parts["long"].gives_back
+
+
+def test_a_sweep_that_left_its_room_to_others_still_breaks_no_quota() -> None:
+    arbiter = AT_ONCE.model_copy(update={"terms": {"red": NamespaceTerms(quota_cpu=2.0)}, "lapses": 10.0})
+    demand = sweep("red", *many("w", 3))
+    state = arbiter.decide(0.0, [demand], nodes(1), ArbiterState()).state
+    part = arbiter.decide(20.0, [demand], nodes(1), state).parts["red"]
+    assert not part.starts, "it had room and started nothing"
+    assert part.held_back == {TrialId("w002")}
