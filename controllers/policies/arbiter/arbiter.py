@@ -164,8 +164,8 @@ class Arbiter(BaseModel):
 
         def due() -> Iterable[tuple[Line, Claimant]]:
             for line in lines:
-                # Its room would go to its own pods, which wait at the scheduler.
-                useless = any(not t.nodes and not t.held_back and not t.starting for t in line.sweep.trials)
+                # Its room would go to its own pods at the scheduler; one that places its trials has few of them.
+                useless = not line.sweep.places and any(map(_at_the_scheduler, line.sweep.trials))
                 claims = [] if useless else [t for t in line.unkept if not claimed.isdisjoint(t.nodes)]
                 yield from ((line, trial) for trial in (*line.over_quota, *claims) if ripe(trial))
 
@@ -269,7 +269,7 @@ def _asks(filling: Filling, *, unknown: bool) -> dict[str, int]:
     if len(lines) == 1:
         return {}
     asks = {line.sweep.name: sum(room.clear for _, room in line.given.values()) for line in lines if line.sweep.places}
-    tried = any(not t.nodes and not t.held_back and not t.starting for line in lines for t in line.sweep.trials)
+    tried = any(_at_the_scheduler(trial) for line in lines for trial in line.sweep.trials)
     following = filling.first_without_room()
     if unknown and not tried and following is not None and following.sweep.name in asks:
         asks[following.sweep.name] += 1
@@ -315,6 +315,10 @@ def _began(now: float, sweeps: Sequence[SweepDemand], before: Mapping[TrialId, B
 
 def _waits(trial: Claimant) -> bool:
     return not trial.nodes and not trial.starting
+
+
+def _at_the_scheduler(trial: Claimant) -> bool:
+    return _waits(trial) and not trial.held_back
 
 
 def _waiting(sweep: SweepDemand) -> list[Claimant]:

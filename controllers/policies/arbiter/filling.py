@@ -196,14 +196,15 @@ class Filling:
                 heapq.heappush(waiting, (namespace.key(), name))
 
     def first_without_room(self) -> Line | None:
-        """Return the line that would get the next node: the least served with a trial that has no free room."""
+        """Return the least served of the lines that others owe room, or else of those that got less than they want."""
 
         def rank(line: Line) -> tuple[float, ...]:
             namespace = self._namespaces[line.sweep.namespace]
             share = namespace.share / namespace.terms.weight
             return -namespace.terms.priority, share, -line.sweep.priority, line.share / line.sweep.weight
 
-        short = [ln for ln in self.lines if ln.blocked or any(not room.clear for _, room in ln.given.values())]
+        owed = [line for line in self.lines if any(not room.clear for _, room in line.given.values())]
+        short = owed or [line for line in self.lines if line.blocked]
         return min(short, key=lambda line: (rank(line), line.sweep.name), default=None)
 
     def promised_on(self) -> Iterator[tuple[Line, NodeName, Amount]]:

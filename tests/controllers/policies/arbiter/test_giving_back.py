@@ -96,8 +96,16 @@ def test_who_has_most_gives_first() -> None:
 
 
 def test_a_sweep_with_pods_at_the_scheduler_gives_nothing_back_for_it_would_get_it_again() -> None:
-    queueing = replace(FULL, trials=(*FULL.trials, waits("q", held_back=False)))
+    queueing = replace(FULL, trials=(*FULL.trials, waits("q", held_back=False)), places=False)
     assert not parts_of([queueing, sweep("blue", *many("b", 9))], nodes(2))["red"].gives_back
+
+
+def test_a_sweep_that_tries_whether_a_node_comes_gives_back_all_the_same_and_who_is_owed_room_tries_next() -> None:
+    trying = replace(FULL, trials=(*FULL.trials, waits("q", held_back=False)))
+    blue = sweep("zulu", *many("b", 9))
+    assert parts_of([trying, blue], nodes(2))["red"].gives_back
+    parts = AT_ONCE.decide(0.0, [FULL, blue], nodes(2), ArbiterState(), [NodeKind("", 4.0)]).parts
+    assert (parts["red"].asks, parts["zulu"].asks) == (0, 1)
 
 
 def test_what_is_over_a_quota_is_given_back_though_nobody_waits() -> None:
