@@ -72,8 +72,13 @@ def test_a_quota_refuses_a_share_in_known_words_and_who_reads_it_asks_for_no_mor
     answer = answer_to(refusal.value)
     assert answer is not None
     assert "raise the ResourceQuota" in answer.line
-    bench.until(lambda: bench.world.apply(Resize(trial, 0.3)).done)
-    bench.until(lambda: bench.trial("a").cpu == pytest.approx(0.15))
+
+    def granted() -> bool:
+        # Asked again, as a policy does: on a busy machine a kubelet may take so long that the share is taken back.
+        bench.world.apply(Resize(trial, 0.3))
+        return bench.trial("a").cpu == pytest.approx(0.15)
+
+    bench.until(granted)
     bench.until(lambda: "has 0 cores left" in bench.world.apply(Resize(trial, 0.3)).detail)
     assert "ResizeFailed" not in reasons(bench._api, namespace)
     done = len(bench.steps("a"))
