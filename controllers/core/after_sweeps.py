@@ -35,6 +35,11 @@ class AfterSweeps:
     def __bool__(self) -> bool:
         return bool(self.names)
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Those of the names that mean one sweep."""
+        return tuple(name for name in self.names if name != SAME_EXPERIMENT)
+
 
 NOT_AFTER: Final = AfterSweeps()
 

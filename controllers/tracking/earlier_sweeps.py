@@ -160,7 +160,8 @@ _SAFE_ROOT: Final = re.compile(r"[A-Za-z0-9_-]{1,120}")
 
 
 def _is_own(run: _EarlierRun, wanted: Wanted) -> bool:
-    return run.sweep == wanted.uid or run.sweep.startswith(f"{wanted.uid}.")
+    # On one machine the number of the policy follows.
+    return run.sweep.startswith((f"{wanted.uid}.", f"{wanted.uid}-"))
 
 
 def _in_json(run: Mapping[str, Any], metrics: Sequence[str]) -> _EarlierRun:
