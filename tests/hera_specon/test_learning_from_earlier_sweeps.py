@@ -65,7 +65,7 @@ def test_what_names_no_sweep_is_refused_with_its_value() -> None:
     for template in manifest["spec"]["templates"]:
         if template["name"] == "vae-trial":
             template["metadata"]["annotations"][labels.ANNOTATION_AFTER] = "the last one"
-    with pytest.raises(SubmissionError, match="'the last one' as annotation hera-specon.io/after, which names none"):
+    with pytest.raises(SubmissionError, match=r"'the last one' as annotation hera-specon\.io/after, which names none"):
         check_for_cluster(manifest)
 
 

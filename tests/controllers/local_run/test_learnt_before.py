@@ -66,7 +66,7 @@ def test_it_is_read_once_and_kept_for_every_policy_and_for_going_on(learning: Le
 def test_a_sweep_that_nobody_has_is_an_error_and_leaves_nothing(
     learning: Learning, client: MlflowClient, tmp_path: Path
 ) -> None:
-    with pytest.raises(UnknownSweepError, match="after= names 'nobody', and MLflow at .* has no trial of such a sweep"):
+    with pytest.raises(UnknownSweepError, match=r"after= names 'nobody', and MLflow at .* has no trial of such"):
         learning("nobody", client.tracking_uri)
     with pytest.raises(UnknownSweepError, match="MLflow, which is still empty here"):
         learning(["nobody"])

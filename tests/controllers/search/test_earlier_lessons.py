@@ -1,4 +1,4 @@
-"""What a search learns from trials of earlier sweeps: of other spaces, of failed trials, and how far it comes by them."""
+"""What a search learns from trials of earlier sweeps: also of other spaces and of failed ones."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -73,7 +73,7 @@ def test_own_trials_take_the_place_of_earlier_ones() -> None:
 )
 def test_what_the_sweeps_own_trials_belie_is_believed_no_more(
     own: list[Known],
-    steps_hold: bool,
+    steps_hold: bool,  # noqa: FBT001 - a case
     costs_hold: bool,  # noqa: FBT001 - a case
 ) -> None:
     believed = believed_earlier(before(*WIDTHS), own)
