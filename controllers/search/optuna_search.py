@@ -6,6 +6,7 @@ the study again. Nothing that Optuna stores is kept, since some samplers store p
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.core.errors import SearchError, SearchPending
@@ -28,7 +29,9 @@ _NO_SEARCH: Final = frozenset(
 _BEFORE: Final = "earlier "
 """Begins the names of earlier trials in a study: no trial of the sweep has a space in its name."""
 _TRIES: Final = 5
-"""Further points that are asked for where one was trained already: a small space may hold no other that is as good."""
+"""Further points that a sampler is asked for where one was trained already,"""
+_BY_CHANCE: Final = 100
+"""and points that are drawn by chance where these were, too: a small space may hold no other."""
 _LEAST_SOURCES: Final = 10
 """Trials that CMA-ES needs to begin from them: it goes by the best tenth."""
 _OWN_BEGINNING: Final = frozenset({"x0", "sigma0", "use_separable_cma"})
@@ -139,26 +142,47 @@ class Study:
         with _told_as_errors_of(self._spec):
             for told in news:
                 if told.point is not None and told.trial not in self._numbers:
-                    drawn = self._spec.that_matter(told.point)
-                    self._add(told.trial, {dimension.name: value for dimension, value in drawn.items()})
+                    self._add(told.trial, self._drawn(told.point))
+                    self._note(self._drawn(told.point))
                 if told.over and told.trial in self._numbers and told.trial not in self._over:
                     self._tell(told)
 
     def ask(self, trial: TrialId) -> Point:
         """Return a new point, which counts as one that is being tried from now on.
 
-        One that an earlier sweep has trained already is not taken as long as the sampler has others.
+        After earlier sweeps, no point is tried twice where the sampler, or else chance, finds another one.
         """
         with _told_as_errors_of(self._spec):
             point, number = self._draw()
             for _ in range(_TRIES):
-                drawn = self._spec.that_matter(point)
-                if frozenset((dimension.name, value) for dimension, value in drawn.items()) not in self._trained:
+                if not self._is_trained(point):
                     break
                 self._study.tell(number, state=quiet_optuna().trial.TrialState.FAIL)
                 point, number = self._draw()
-            self._numbers[trial] = number
+            if self._is_trained(point) and (other := self._untrained()) is not None:
+                self._study.tell(number, state=quiet_optuna().trial.TrialState.FAIL)
+                point = other
+                self._add(trial, self._drawn(point))
+            self._numbers.setdefault(trial, number)
+            self._note(self._drawn(point))
             return point
+
+    def _untrained(self) -> Point | None:
+        """Return a point by chance that was not trained; None where there hardly is one."""
+        chance = Random(f"{self._spec.seed}:{len(self._numbers)}")  # noqa: S311 - repeatable, guards no secret
+        points = (self._spec.by_chance(chance) for _ in range(_BY_CHANCE))
+        return next((point for point in points if not self._is_trained(point)), None)
+
+    def _is_trained(self, point: Point) -> bool:
+        return bool(self._trained) and frozenset(self._drawn(point).items()) in self._trained
+
+    def _note(self, drawn: Mapping[str, Value]) -> None:
+        """Remember a point that is being trained, where points that were trained are looked at."""
+        if self._trained:
+            self._trained.add(frozenset(drawn.items()))
+
+    def _drawn(self, point: Point) -> dict[str, Value]:
+        return {dimension.name: value for dimension, value in self._spec.that_matter(point).items()}
 
     def _draw(self) -> tuple[Point, int]:
         """Return a point that the sampler proposes, and the number of its trial."""

@@ -40,7 +40,7 @@ def test_a_search_of_a_cluster_begins_with_what_an_earlier_sweep_showed(
     stage: Callable[..., Stage], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    it = stage(policy="ahead")
+    it = stage()
     train_before(it.client, f"{it.uid}before.vae", it.campaign.created_epoch_s - 1000)
     after = replace(AFTER, names=(f"{it.uid}before.vae",))
     trials = [TrialId(f"{it.sweep}.t{number:03}") for number in range(3)]
@@ -48,11 +48,11 @@ def test_a_search_of_a_cluster_begins_with_what_an_earlier_sweep_showed(
     it.campaign = replace(it.campaign, after={"vae": after})
     run = it.start()
 
-    def placed() -> list[Place]:
-        return [one for one in it.world.done if isinstance(one, Place) and one.point]
+    def placed() -> dict[TrialId, float]:
+        return {one.trial: float(dict(one.point)["x"]) for one in it.world.done if isinstance(one, Place)}
 
     it.step_until(run, lambda: len(placed()) == 3)
-    assert all(abs(float(dict(one.point)["x"]) - 4) < 4 for one in placed())
+    assert sum(abs(x - 4) for x in placed().values()) / 3 < 4
     line = "sweep vae: learnt before: 21 trials of earlier sweeps (17 min old), the search takes 21"
     assert any(record.getMessage().startswith(line) for record in caplog.records)
 
