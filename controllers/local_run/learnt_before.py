@@ -44,6 +44,7 @@ def learn(order: Order, planned: Sequence[PlannedTrial], folder: RunFolder) -> l
 
     Raises:
         UnknownSweepError: A sweep is named that is not there.
+        OSError: The disk takes nothing.
     """
     asked = {trial.step.labels.get(labels.LABEL_SWEEP, ""): after_in(trial.step.annotations) for trial in planned}
     learning = {sweep: after for sweep, after in asked.items() if after}
@@ -53,11 +54,11 @@ def learn(order: Order, planned: Sequence[PlannedTrial], folder: RunFolder) -> l
     if not (folder.path / LEARNT_FILE).exists():
         try:
             known = _read(order, planned, folder, learning, lines)
-        except UnknownSweepError:
+            write_whole(folder.path / LEARNT_FILE, _LEARNT.dump_json(known, indent=1))
+        except (UnknownSweepError, OSError):
             if not folder.resumed:
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
-        write_whole(folder.path / LEARNT_FILE, _LEARNT.dump_json(known, indent=1))
     trials = learnt_in(folder.path).trials
     told = ((sweep, what_is_learnt(trials.get(sweep, ()), after.search)) for sweep, after in learning.items())
     return [*lines, *(f"{sweep}: {line}" if len(learning) > 1 else line for sweep, line in told)]

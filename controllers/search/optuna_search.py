@@ -114,8 +114,10 @@ class Study:
         self._storage = optuna.storages.InMemoryStorage()
         self._distributions = {dimension.name: _distribution(dimension) for dimension in spec.space}
         self._trained = {frozenset(lesson.values) for lesson in before if lesson.came_to}
+        with _told_as_errors_of(spec):
+            sources = self._sources(before)
         # With the seed of an earlier sweep, the first points would be those of that sweep again.
-        sampler = sampler_of(spec, spec.seed + drawn + len(before), self._sources(before))
+        sampler = sampler_of(spec, spec.seed + drawn + len(before), sources)
         name = "sweep"
         self._study = optuna.create_study(
             study_name=name,
@@ -216,9 +218,19 @@ class Study:
         return trial
 
     def _sources(self, before: Sequence[Lesson]) -> "list[FrozenTrial]":
-        """Return the trials that CMA-ES is to begin from: it goes by no others than its own later."""
-        complete = quiet_optuna().trial.TrialState.COMPLETE
-        return [self._made(dict(one.values), complete, one.came_to[0]) for one in before if one.came_to]
+        """Return the trials that CMA-ES is to begin from, which goes by no others than its own later.
+
+        It takes those alone that have the very numbers which it draws: all that matter in every trial.
+        """
+        ranges = [dimension for dimension in self._spec.space if not isinstance(dimension.domain, Options)]
+        told = [lesson for lesson in before if lesson.came_to]
+        if self._spec.kind != "CmaEsSampler" or len(told) < _LEAST_SOURCES or not ranges:
+            return []
+        if any(dimension.when is not None for dimension in ranges) or self._spec.settings.keys() & _OWN_BEGINNING:
+            return []
+        names, complete = {dimension.name for dimension in ranges}, quiet_optuna().trial.TrialState.COMPLETE
+        drawn = [{name: value for name, value in lesson.values if name in names} for lesson in told]
+        return [self._made(one, complete, lesson.came_to[0]) for one, lesson in zip(drawn, told, strict=True)]
 
     def _tell(self, told: TrialNews) -> None:
         optuna = quiet_optuna()
@@ -277,7 +289,7 @@ def sampler_of(spec: SearchSpec, seed: int, sources: "Sequence[FrozenTrial]" = (
     if name == "CmaEsSampler":
         # It draws what depends on a condition by chance, as it must; that is no news for each trial.
         settings.setdefault("warn_independent_sampling", False)
-        if len(sources) >= _LEAST_SOURCES and not spec.settings.keys() & _OWN_BEGINNING:
+        if sources:
             settings["source_trials"] = list(sources)
     try:
         made: BaseSampler = getattr(samplers, name)(**settings)

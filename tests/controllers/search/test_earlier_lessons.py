@@ -126,6 +126,25 @@ def test_a_search_that_learnt_before_begins_where_that_was_good(sampler: str) ->
     assert far(trials) < 0.6 * far([])
 
 
+@pytest.mark.parametrize("space", [SPACE, (X, KIND), (KIND,), (X, STEPS)])
+@pytest.mark.parametrize("settings", [{}, {"sigma0": 0.5}, {"with_margin": True}])
+def test_cmaes_begins_from_earlier_trials_only_where_it_can(
+    space: tuple[Dimension, ...],
+    settings: dict[str, bool | float],
+) -> None:
+    spec = SearchSpec(sampler="cmaes", seed=1, space=space, settings=settings)
+    trials = [earlier(float(n), x=n / 4, kind="a", y=0.5, steps=20) for n in range(20)]
+    assert len(lessons_of(spec, trials)[0]) == 20
+    found = dict[TrialId, Point]()
+    known = [searched(number, spec) for number in range(6)]
+    search = OptunaSearch()
+    for number, one in enumerate(known):
+        look = replace(Snapshot(float(number), tuple(known), ()), earlier=Earlier({"sweep": tuple(trials)}))
+        found[one.id] = search.ask(one, look, found)
+        known[number] = ended(one, found[one.id], float(number))
+    assert len(found) == 6
+
+
 def test_the_seed_of_an_earlier_sweep_does_not_draw_its_points_again() -> None:
     spec = SearchSpec(sampler="tpe", seed=7, space=(X,))
     cold = asked(spec, [], 4)
