@@ -12,10 +12,13 @@ import argparse
 import math
 import statistics
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.experiments.markdown import table, with_tables
 from benchmarks.warm_tasks import Task, Tuning, tasks
@@ -124,6 +127,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--page", action="store_true")
     asked = parser.parse_args()
+    # Some of the settings that a search tries converge slowly: what they come to by then counts.
+    warnings.filterwarnings("ignore", category=ConvergenceWarning)
     made = whole_table(asked.seeds)
     if asked.page:
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), {"warm-start": made}), encoding="utf-8")
