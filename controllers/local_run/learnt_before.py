@@ -30,7 +30,7 @@ LEARNT_FILE: Final = "earlier.json"
 _LEARNT: Final = TypeAdapter(dict[str, tuple[EarlierTrial, ...]])
 
 
-class UnknownSweepError(SpeconError):
+class UnknownEarlierError(SpeconError):
     """A sweep is to learn from one that MLflow does not have."""
 
 
@@ -43,7 +43,7 @@ def learn(order: Order, planned: Sequence[PlannedTrial], folder: RunFolder) -> l
         folder: That of the run. One that was just made goes again where this fails.
 
     Raises:
-        UnknownSweepError: A sweep is named that is not there.
+        UnknownEarlierError: A sweep is named that is not there.
         OSError: The disk takes nothing.
     """
     asked = {trial.step.labels.get(labels.LABEL_SWEEP, ""): after_in(trial.step.annotations) for trial in planned}
@@ -55,7 +55,7 @@ def learn(order: Order, planned: Sequence[PlannedTrial], folder: RunFolder) -> l
         try:
             known = _read(order, planned, folder, learning, lines)
             write_whole(folder.path / LEARNT_FILE, _LEARNT.dump_json(known, indent=1))
-        except (UnknownSweepError, OSError):
+        except (UnknownEarlierError, OSError):
             if not folder.resumed:
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
@@ -101,7 +101,7 @@ def _read(
             lines.append(f"nothing was learnt before, as MLflow does not tell: {shown(str(error))[:200]}")
             found = FoundEarlier()
         if found.unknown:
-            raise UnknownSweepError(_unknown(found.unknown, uri))
+            raise UnknownEarlierError(_unknown(found.unknown, uri))
         known[sweep] = found.trials
     return known
 

@@ -70,7 +70,7 @@ def run_locally(
 
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
-        UnknownSweepError: the sweep is to learn from one that is not there; nothing was started.
+        UnknownEarlierError: the sweep is to learn from one that is not there; nothing was started.
         ChangedSweepError: its newest run was cut short, and ``workflow`` has been changed since; nothing was started.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """

@@ -7,7 +7,7 @@ import pytest
 from hera.workflows import Workflow
 from mlflow.tracking import MlflowClient
 
-from controllers.local_run.learnt_before import LEARNT_FILE, UnknownSweepError, learn, learnt_in
+from controllers.local_run.learnt_before import LEARNT_FILE, UnknownEarlierError, learn, learnt_in
 from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.run_folder import RunFolder, find_or_make_run
 from hera_specon import Sweep, minimize, tpe, uniform
@@ -66,9 +66,9 @@ def test_it_is_read_once_and_kept_for_every_policy_and_for_going_on(learning: Le
 def test_a_sweep_that_nobody_has_is_an_error_and_leaves_nothing(
     learning: Learning, client: MlflowClient, tmp_path: Path
 ) -> None:
-    with pytest.raises(UnknownSweepError, match=r"after= names 'nobody', and MLflow at .* has no trial of such"):
+    with pytest.raises(UnknownEarlierError, match=r"after= names 'nobody', and MLflow at .* has no trial of such"):
         learning("nobody", client.tracking_uri)
-    with pytest.raises(UnknownSweepError, match="MLflow, which is still empty here"):
+    with pytest.raises(UnknownEarlierError, match="MLflow, which is still empty here"):
         learning(["nobody"])
     assert list((tmp_path / "state" / "runs").iterdir()) == []
 
