@@ -16,6 +16,12 @@ _TAKES_PARTS: Final = frozenset({"TPESampler"})
 would draw that one by chance for as long as they know of such a trial."""
 _BY_THEIR_OWN: Final = frozenset({"RandomSampler", "QMCSampler", "NSGAIISampler", "NSGAIIISampler"})
 """Samplers that go by no trial, or by those alone that they chose themselves."""
+CMAES: Final = "CmaEsSampler"
+"""Begins from the best tenth of earlier trials, and goes by its own alone from then on."""
+LEAST_SOURCES: Final = 10
+"""Earlier trials that it needs for that."""
+_OWN_BEGINNING: Final = frozenset({"x0", "sigma0", "use_separable_cma"})
+"""Settings of CMA-ES that leave no room for another beginning."""
 _DAY_S: Final = 24 * 3600.0
 _HOUR_S: Final = 3600.0
 _MINUTE_S: Final = 60.0
@@ -47,6 +53,9 @@ def lessons_of(spec: SearchSpec, trials: Sequence[EarlierTrial]) -> tuple[list[L
             lessons.append(lesson)
         else:
             left_out[lesson] += 1
+    if lessons and spec.kind == CMAES and sum(bool(lesson.came_to) for lesson in lessons) < LEAST_SOURCES:
+        left_out[f"not, as the search {spec.sampler!r} begins from {LEAST_SOURCES} or more"] += len(lessons)
+        lessons = []
     return lessons, left_out
 
 
@@ -84,9 +93,16 @@ def what_is_learnt(trials: Sequence[EarlierTrial], search: str) -> str:
 
 def why_nothing_learnt(spec: SearchSpec) -> str | None:
     """Return why the sampler learns nothing from earlier sweeps, None where it does."""
-    if spec.kind not in _BY_THEIR_OWN:
+    if spec.kind in _BY_THEIR_OWN:
+        return f"the search {spec.sampler!r} goes by none but its own trials"
+    if spec.kind != CMAES:
         return None
-    return f"the search {spec.sampler!r} goes by none but its own trials"
+    if spec.settings.keys() & _OWN_BEGINNING:
+        return f"the search {spec.sampler!r} was given where to begin"
+    ranges = [dimension for dimension in spec.space if not isinstance(dimension.domain, Options)]
+    if not ranges or any(dimension.when is not None for dimension in ranges):
+        return f"the search {spec.sampler!r} begins from numbers that all trials have"
+    return None
 
 
 def _lesson(spec: SearchSpec, trial: EarlierTrial) -> Lesson | str:

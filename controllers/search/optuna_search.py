@@ -13,7 +13,7 @@ from controllers.core.errors import SearchError, SearchPending
 from controllers.core.model import Direction, Point, Snapshot, Trial, TrialId, Value
 from controllers.core.optuna_library import quiet_optuna
 from controllers.search.cost import ON_THIS_MACHINE, Bound, check_cost
-from controllers.search.earlier import Lesson, lessons_of, that_fit
+from controllers.search.earlier import CMAES, LEAST_SOURCES, Lesson, lessons_of, that_fit
 from controllers.search.spec import SHORT_NAMES, Dimension, Options, SearchSpec
 from controllers.search.told import Ledger, TrialNews, drawn_before
 
@@ -32,10 +32,6 @@ _TRIES: Final = 5
 """Further points that a sampler is asked for where one was trained already,"""
 _BY_CHANCE: Final = 100
 """and points that are drawn by chance where these were, too: a small space may hold no other."""
-_LEAST_SOURCES: Final = 10
-"""Trials that CMA-ES needs to begin from them: it goes by the best tenth."""
-_OWN_BEGINNING: Final = frozenset({"x0", "sigma0", "use_separable_cma"})
-"""Settings of CMA-ES that leave no room for that."""
 
 
 class OptunaSearch:
@@ -218,18 +214,13 @@ class Study:
         return trial
 
     def _sources(self, before: Sequence[Lesson]) -> "list[FrozenTrial]":
-        """Return the trials that CMA-ES is to begin from, which goes by no others than its own later.
-
-        It takes those alone that have the very numbers which it draws: all that matter in every trial.
-        """
-        ranges = [dimension for dimension in self._spec.space if not isinstance(dimension.domain, Options)]
+        """Return the trials that CMA-ES is to begin from, with the numbers that it draws, and no others."""
         told = [lesson for lesson in before if lesson.came_to]
-        if self._spec.kind != "CmaEsSampler" or len(told) < _LEAST_SOURCES or not ranges:
+        if self._spec.kind != CMAES or len(told) < LEAST_SOURCES:
             return []
-        if any(dimension.when is not None for dimension in ranges) or self._spec.settings.keys() & _OWN_BEGINNING:
-            return []
-        names, complete = {dimension.name for dimension in ranges}, quiet_optuna().trial.TrialState.COMPLETE
+        names = {dimension.name for dimension in self._spec.space if not isinstance(dimension.domain, Options)}
         drawn = [{name: value for name, value in lesson.values if name in names} for lesson in told]
+        complete = quiet_optuna().trial.TrialState.COMPLETE
         return [self._made(one, complete, lesson.came_to[0]) for one, lesson in zip(drawn, told, strict=True)]
 
     def _tell(self, told: TrialNews) -> None:
@@ -262,7 +253,7 @@ def why_one_objective(spec: SearchSpec, *, several: bool, constrained: bool) -> 
 
     Some draw whatever the trials come to: constraints mean nothing to them, and do not hinder them.
     """
-    if spec.kind != "CmaEsSampler" or not (several or constrained):
+    if spec.kind != CMAES or not (several or constrained):
         return None
     what = "has one objective" if several else "knows no constraints"
     return f"the search {spec.sampler!r} {what}: take 'tpe', 'NSGAIISampler', 'GPSampler' or 'random' instead"
@@ -286,7 +277,7 @@ def sampler_of(spec: SearchSpec, seed: int, sources: "Sequence[FrozenTrial]" = (
         message = f"no search {spec.sampler!r}: there are {', '.join([*SHORT_NAMES, *known])}"
         raise SearchError(message)
     settings: dict[str, Any] = {"seed": seed, **spec.settings}
-    if name == "CmaEsSampler":
+    if name == CMAES:
         # It draws what depends on a condition by chance, as it must; that is no news for each trial.
         settings.setdefault("warn_independent_sampling", False)
         if sources:
