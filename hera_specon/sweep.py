@@ -19,6 +19,7 @@ from hera_specon.answer.asked import AskedAnswer
 from hera_specon.answer.outputs import BestTrial, registered_model
 from hera_specon.answer.template import AnswerSettings, add_answer, answer_template
 from hera_specon.devices import check_custom_resources
+from hera_specon.earlier_sweeps import sweep_after
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
 from hera_specon.flags import FlagForm, flag
@@ -88,6 +89,7 @@ class _SweepTemplates(SweepTemplateBase):
     by: float | str | None = None
     budget: float | None = None
     stop: StopRules | None = None
+    after: str | Sequence[str] | None = None
     deadline: Goal | None = None
     target: Goal | None = None
     seconds_per_step: Goal | None = None
@@ -250,6 +252,7 @@ class _SweepTemplates(SweepTemplateBase):
             priority=self.priority,
             means=sweep_means(self.by, self.budget),
             stops=sweep_stops(self.stop, self.budget),
+            after=sweep_after(self.after),
             goals=self._goals(len(self._points())),
             params=params_text(self._points()),
             search=self._search(),
@@ -304,6 +307,7 @@ class _SweepTemplates(SweepTemplateBase):
         workers_range(self.workers)
         check_place_among_others(self.weight, self.priority)
         sweep_stops(self.stop, self.budget)
+        sweep_after(self.after)
         sweep_means(self.by, self.budget)
         own_paths(self.own_folder)
         self._queue()
@@ -415,6 +419,9 @@ class Sweep(_SweepTemplates, Container):
             ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``: any of them ends it. Trials that
             run then are stopped as successes that were cut short, and the others never start. On a cluster that takes
             a controller.
+        after: Earlier sweeps to learn from, by their ids, or ``"same experiment"`` for all of the MLflow experiment: a
+            search begins with what their trials came to, and lengths are foreseen from the first second. Only what had
+            ended when this sweep began counts. On a cluster that takes a controller.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.

@@ -27,6 +27,7 @@ from hera.workflows.models import (
 from hera.workflows.models import RetryStrategy as RetryStrategyModel
 
 from controllers.core import labels
+from controllers.core.after_sweeps import after_notes
 from controllers.core.aims import Aims
 from controllers.core.expressions import MOVED, SWEEP_UID, gang_retries, leaves, losses, retries, workers
 from controllers.core.means import NO_MEANS, Means, means_notes
@@ -88,7 +89,8 @@ class TrialSettings:
     ``own_security`` tells that the workflow as a whole has a pod security context. ``params`` is the JSON of a trial's
     hyperparameters, for Argo to fill in; ``search`` is what gives trials theirs as they start instead, else None.
     ``weight`` and ``priority`` count among sweeps that share a cluster; None where its author names none.
-    ``means`` are what it may take of nodes that come and go, ``stops`` the rules that end it early.
+    ``means`` are what it may take of nodes that come and go, ``stops`` the rules that end it early, ``after`` the
+    earlier sweeps that it learns from.
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
     ``metrics`` tells how they stand in what the program prints, None where it logs them.
     ``queue`` is the Kueue queue in which each waits, None where none does.
@@ -113,6 +115,7 @@ class TrialSettings:
     priority: int | None = None
     means: Means = NO_MEANS
     stops: StopRules = NO_RULES
+    after: tuple[str, ...] = ()
     search: str | None = None
     own_folder: Ordered[str] | None = None
     queue: str | None = None
@@ -300,6 +303,7 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
         notes[labels.ANNOTATION_PRIORITY] = str(settings.priority)
     notes.update(means_notes(settings.means))
     notes.update(rules_notes(settings.stops))
+    notes.update(after_notes(settings.after))
     if settings.search is not None:
         notes[labels.ANNOTATION_SEARCH] = settings.search
     if settings.own_folder is not None:

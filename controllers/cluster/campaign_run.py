@@ -11,6 +11,7 @@ from mlflow.tracking import MlflowClient
 
 from controllers.cluster.action_report import ActionReport, done_tags, recommended_tags
 from controllers.cluster.campaign_world import BusyNodes, LeaderOnly, ReportedUsage
+from controllers.cluster.earlier_reader import EarlierReader
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
 from controllers.cluster.shared_cluster import Seat, SharedCluster
@@ -121,6 +122,7 @@ class CampaignRun:
         self._beats = RealBeats(services.interval)
         self._watch = ObjectiveWatch()
         self._asks = AsksInText()
+        self._earlier = EarlierReader(services.client, lambda: self._campaign, self._tell_learnt)
         self._over = False
         self._bill: Callable[[], Bill] = Bill
         self.phases = Counter[Phase]()
@@ -163,8 +165,8 @@ class CampaignRun:
             self.keep_state()
             self._driver = self._steered_by(self._change.policy)
         now = self._clock.now()
-        if self._searches.answered or self._heard_news():
-            self._searches.answered = False
+        if self._searches.answered or self._earlier.news or self._heard_news():
+            self._searches.answered = self._earlier.news = False
             self._driver.due_at = min(self._driver.due_at, self._beats.at(now))
         # To advance the world is to go on with moves, which are not for a controller that only recommends.
         if not self._services.recommend:
@@ -247,6 +249,7 @@ class CampaignRun:
         self._follow_in_mlflow(self._choose_policy())
         report, usage, record = ActionReport(services.instruments, self._about), self._usage, self._record
         background = stack.enter_context(services.reader.follow(self._source, campaign.namespace))
+        stack.enter_context(services.reader.follow(self._earlier, campaign.namespace))
         self._searches = stack.enter_context(services.searches.searches(campaign.namespace))
         self._tags, foreseen = self._enter_tags(stack, report)
         first = first_nodes(campaign)
@@ -264,6 +267,7 @@ class CampaignRun:
             requests=AsksOfAll(self._asks, self._shared),
             search=self._searches,
             stops=lambda: self._campaign.stops,
+            earlier=self._earlier.earlier,
             logs=(report,),
             observers=(self._tags, usage, self._left),
             cores_used=usage.cores_used,
@@ -380,6 +384,9 @@ class CampaignRun:
 
     def _tell_change(self, line: str) -> None:
         _LOG.warning("%s", line, extra=fields(**self._about))
+
+    def _tell_learnt(self, line: str) -> None:
+        _LOG.info("%s", line, extra=fields(**self._about))
 
     def _run_of(self, trial: str, params: Mapping[str, Any], *, may_make: bool) -> str:
         """Return a trial's run. The world asks only once it advances or acts, when all the rest is there."""

@@ -1,7 +1,7 @@
 """The level-triggered heart: observe, decide, recheck, act, record. Never sleeps, knows no world."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar, assert_never
@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
 from controllers.core.bill import Bill, bill_after
+from controllers.core.earlier import NOTHING_EARLIER, Earlier
 from controllers.core.errors import SearchError, SearchPending
 from controllers.core.goals import with_goals_told
 from controllers.core.model import NodeName, Point, Progress, Snapshot, Trial, TrialId
@@ -72,7 +73,8 @@ class Engine(Generic[S]):
 
     Every tick rebuilds its view from the world and the metrics; what it remembers is saved before
     anything is acted upon, so that a controller killed at any instant continues where it stood. ``search`` finds the
-    hyperparameters of trials that come without; ``requests`` tells what owners ask of their trials.
+    hyperparameters of trials that come without; ``requests`` tells what owners ask of their trials, ``earlier`` what
+    was learnt before the sweep began.
     """
 
     def __init__(  # noqa: PLR0913 - its ports, each named
@@ -86,6 +88,7 @@ class Engine(Generic[S]):
         *,
         search: Search | None = None,
         requests: Requests | None = None,
+        earlier: Callable[[], Earlier] = lambda: NOTHING_EARLIER,
     ) -> None:
         self._policy = policy
         self._world = world
@@ -93,6 +96,7 @@ class Engine(Generic[S]):
         self._store = store
         self._search = search
         self._requests = requests
+        self._earlier = earlier
         self._logs = logs
         self._observers = observers
         memory, self._state = self._restore()
@@ -138,7 +142,15 @@ class Engine(Generic[S]):
         kinds, let_go = believed_kinds(told, self._kinds, now), self._kinds.let_go
         supplied = with_supply(nodes, self._supply)
         return Snapshot.in_order(
-            now, trials, unended, supplied, asked, kinds=kinds, let_go=let_go, spent=self.bill.spent
+            now,
+            trials,
+            unended,
+            supplied,
+            asked,
+            kinds=kinds,
+            let_go=let_go,
+            spent=self.bill.spent,
+            earlier=self._earlier(),
         )
 
     def _act(self, proposal: Proposal, seen: Snapshot) -> Outcome:

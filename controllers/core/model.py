@@ -14,12 +14,12 @@ from typing import Any, Final, NewType, TypeVar
 from controllers.core.aims import NO_AIMS, Aims
 from controllers.core.aims import Direction as Direction  # noqa: PLC0414 - a word of the vocabulary
 from controllers.core.devices import NO_DEVICES, Devices
+from controllers.core.earlier import NOTHING_EARLIER, Earlier
+from controllers.core.earlier import Parameters as Parameters  # noqa: PLC0414 - a word of the vocabulary
 
 T = TypeVar("T")
 TrialId = NewType("TrialId", str)
 NodeName = NewType("NodeName", str)
-Parameters = tuple[tuple[str, float | str], ...]
-"""Hyperparameters by name, each a finite number or a short text (``controllers.core.parameters`` reads them)."""
 Value = str | int | float | bool
 """A hyperparameter's value as its author's program gets it."""
 Point = tuple[tuple[str, Value], ...]
@@ -339,7 +339,7 @@ class Snapshot:
 
     ``asked`` is what owners ask of trials that have not ended, ``kinds`` what nodes can come. ``let_go`` are the trials
     that were let go without a node and have none yet, and since when, in seconds of the sweep's clock. ``spent`` is
-    what the sweep has cost so far, None where no price is known.
+    what the sweep has cost so far, None where no price is known. ``earlier`` is what was learnt before it began.
     """
 
     now: float
@@ -349,6 +349,7 @@ class Snapshot:
     kinds: tuple[NodeKind, ...] = ()
     let_go: Mapping[TrialId, float] = field(default_factory=dict)
     spent: float | None = None
+    earlier: Earlier = NOTHING_EARLIER
     _worked_out: dict[Callable[["Snapshot"], Any], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -371,12 +372,13 @@ class Snapshot:
         kinds: tuple[NodeKind, ...] = (),
         let_go: Mapping[TrialId, float] | None = None,
         spent: float | None = None,
+        earlier: Earlier = NOTHING_EARLIER,
     ) -> "Snapshot":
         """Return the snapshot of ``trials`` that are sorted by name already; ``unended`` are those that have not ended.
 
         It spares a look at each of thousands of trials at every tick.
         """
-        snapshot = cls(now, (), nodes, asked or {}, kinds, let_go or {}, spent)
+        snapshot = cls(now, (), nodes, asked or {}, kinds, let_go or {}, spent, earlier)
         object.__setattr__(snapshot, "trials", trials)
         object.__setattr__(snapshot, "unended", unended)
         return snapshot
@@ -387,7 +389,14 @@ class Snapshot:
         What owners ask is left out: only the outermost policy hears them.
         """
         return Snapshot.in_order(
-            self.now, trials, unended, self.nodes, kinds=self.kinds, let_go=self.let_go, spent=self.spent
+            self.now,
+            trials,
+            unended,
+            self.nodes,
+            kinds=self.kinds,
+            let_go=self.let_go,
+            spent=self.spent,
+            earlier=self.earlier,
         )
 
     @cached_property

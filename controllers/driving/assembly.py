@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from controllers.core.actions import Action, Resize
+from controllers.core.earlier import NOTHING_EARLIER, Earlier
 from controllers.core.engine import Engine
 from controllers.core.errors import SpeconError
 from controllers.core.means import NO_MEANS, Means
@@ -39,6 +40,7 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     requests: Requests | None = None,
     search: Search | None = None,
     stops: Mapping[str, StopRules] | None = None,
+    earlier: Callable[[], Earlier] = lambda: NOTHING_EARLIER,
 ) -> Engine[Any]:
     """Return the engine that steers the sweep of ``world`` by ``policy``.
 
@@ -53,11 +55,13 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
         requests: What owners ask of their trials; nobody can ask without.
         search: Finds the hyperparameters that are left to a search; without it, they are looked for at once.
         stops: When each sweep ends before all its trials have, by its name.
+        earlier: Tells what was learnt before.
     """
     steered = Managed(policy=guard(policy)) if requests is not None else guard(policy)
     if rules := {sweep: given for sweep, given in (stops or {}).items() if given}:
         steered = UntilEnough(policy=steered, rules=rules)
-    return Engine(steered, world, source, store, logs, observers, search=search or OptunaSearch(), requests=requests)
+    searches = search or OptunaSearch()
+    return Engine(steered, world, source, store, logs, observers, search=searches, requests=requests, earlier=earlier)
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str, why_not: str = "") -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controllers.core.earlier import NOTHING_EARLIER, Earlier
 from controllers.core.forecast import Forecast
 from controllers.core.model import TrialId
 from controllers.core.policy import Policy
@@ -41,6 +42,7 @@ class SweepPorts:
         tell_silence: Gets a trial that says nothing, and a line for people.
         search: Finds hyperparameters that are left to a search; without it, they are looked for at once.
         stops: Tells when each sweep ends before all its trials have, by its name.
+        earlier: Tells what was learnt before.
         acted_on: What engines see and act on, where that is not ``world`` as it is.
         acts_as: Gives the policy by which nodes are really shared, where that is not the one that decides.
     """
@@ -62,6 +64,7 @@ class SweepPorts:
     tell_silence: Callable[[TrialId, str], object]
     search: Search | None = None
     stops: Callable[[], Mapping[str, StopRules]] = dict
+    earlier: Callable[[], Earlier] = lambda: NOTHING_EARLIER
     acted_on: World | None = None
     acts_as: Callable[[Policy[Any]], Policy[Any]] | None = None
 
@@ -87,6 +90,7 @@ def make_drivers(ports: SweepPorts) -> Callable[[Policy[Any]], Driver]:
             requests=ports.requests,
             search=ports.search,
             stops=ports.stops(),
+            earlier=ports.earlier,
         )
         # The clock of the controller before may have been ahead of this one: nothing happened in the future.
         ports.clock.not_before(engine.saved_at)

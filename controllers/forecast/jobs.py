@@ -12,7 +12,7 @@ from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, Trial
 from controllers.core.ports import ComingTrial
 from controllers.forecast.model import Job, ModelNode
 from controllers.forecast.waiting import COMPUTES, Waits, free_cores, waits_of
-from controllers.policies.kit.lengths import EstimateSource
+from controllers.policies.kit.lengths import EstimateSource, Known
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.reports import report_of
 from controllers.policies.kit.waits import (
@@ -22,7 +22,13 @@ from controllers.policies.kit.waits import (
     chance_of_waiting,
     surely_waits,
 )
-from controllers.policies.kit.work_left import EndedTrial, SweepMeasurements, estimate_work, scaling_of
+from controllers.policies.kit.work_left import (
+    EndedTrial,
+    SweepMeasurements,
+    estimate_work,
+    learnt_before,
+    scaling_of,
+)
 
 LEAST_WEIGHT: Final = 2 / 1024
 """Cores that a request of nothing weighs: cpu.shares are never below 2, and 1024 of them are a core."""
@@ -48,6 +54,8 @@ TINY: Final = 1e-3
 """Core seconds that a trial has left at least."""
 HUGE: Final = 1e10
 """Core seconds that a trial has left at most: no trial takes a core three hundred years."""
+_EXPLAINED: Final = frozenset({EstimateSource.PARAMETERS, EstimateSource.EARLIER})
+"""What tells trials apart that have told nothing of their length."""
 MOST_MOVE_S: Final = 600.0
 LEAST_GIVEN: Final = 0.1
 
@@ -105,8 +113,8 @@ class Whole:
 class KnownSweep:
     """All trials that have not ended, in the order of submission, and all nodes that take trials, by name.
 
-    ``totals`` are the lengths of trials that ended or tell them, ``parts`` is how much of the steps that they told
-    trials had made when they ended.
+    ``totals`` are the lengths of trials that ended or tell them, those of earlier sweeps included; ``parts`` is how
+    much of the steps that they told trials had made when they ended.
     ``contention`` is the part of its speed that each further trial takes from all on its node. ``given`` is the part of
     their cores that nodes give the trials of late: other programs may use the rest. ``start_s`` is how many seconds
     trials run before they train. The rest is as in ``fluid.FluidModel``.
@@ -157,7 +165,7 @@ def known_sweep(
             totals.append(
                 Whole(min(HUGE, max(1.0, memo.steps_total)), known_job.done + known_job.left, known_job.waits)
             )
-        elif told and guesses[trial.id].source is EstimateSource.PARAMETERS:
+        elif told and guesses[trial.id].source in _EXPLAINED:
             guess = guesses[trial.id]
             known_job = replace(known_job, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
         elastic = trial.min_workers < trial.max_workers
@@ -172,7 +180,7 @@ def known_sweep(
     return KnownSweep(
         jobs,
         _rooms(nodes, trials),
-        [*_ended(measured.ended, scaling.power), *totals],
+        [*_learnt(learnt_before(snapshot, measured, scaling.power)), *_ended(measured.ended, scaling.power), *totals],
         [min(1.0, made) for trial in snapshot.trials if trial.phase.ended and (made := _made(trial)) is not None],
         scaling.power,
         scaling.contention,
@@ -229,6 +237,12 @@ def _ended(trials: Iterable[EndedTrial], power: float) -> Iterator[Whole]:
             yield Whole(
                 trial.steps, work, waits_of(trial.busy, step, trial.cost, trial.cores, min(ONE_CORE, could) ** power)
             )
+
+
+def _learnt(earlier: Iterable[Known]) -> Iterator[Whole]:
+    for trial in earlier:
+        if trial.steps and trial.cost:
+            yield Whole(trial.steps, min(HUGE, max(TINY, trial.steps * trial.cost)))
 
 
 def _node_of(trial: Trial) -> NodeName | None:

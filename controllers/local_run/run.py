@@ -14,6 +14,7 @@ from controllers.local_run.changes import trial_that_differs
 from controllers.local_run.checks import left_aside, pythons_told, stand_ins
 from controllers.local_run.continuing import check_continued, check_one_policy, way_on
 from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped
+from controllers.local_run.learnt_before import learn
 from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.run_folder import (
     RunFolder,
@@ -69,6 +70,7 @@ def run_locally(
 
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
+        UnknownEarlierError: the sweep is to learn from one that is not there; nothing was started.
         ChangedSweepError: its newest run was cut short, and ``workflow`` has been changed since; nothing was started.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
@@ -92,6 +94,7 @@ def run_locally(
         ):
             notes.append(check_continued(order))
         folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
+    notes += learn(order, planned, folder)
     identity = order.identity()
     with ExitStack() as stack:
         services = start_services(order, folder, planned, screen, stack)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controllers.core import labels
+from controllers.core.earlier import NOTHING_EARLIER, Earlier
 from controllers.core.errors import SpeconError, SweepInterrupted
 from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch
@@ -64,7 +65,8 @@ class Plan:
 
     ``uid`` stands for the workflow's uid: different for each policy and run, wherever they share an
     MLflow; ``sweeps`` gives the MLflow experiment of each sweep id. ``continued`` tells that it was begun elsewhere,
-    with that uid. ``stops`` are the rules that end each sweep early, by its name.
+    with that uid. ``stops`` are the rules that end each sweep early, by its name; ``earlier`` is what was learnt
+    before.
     """
 
     program: Program
@@ -77,6 +79,7 @@ class Plan:
     tracking_uri: str
     continued: bool = False
     stops: Mapping[str, StopRules] = field(default_factory=dict)
+    earlier: Earlier = NOTHING_EARLIER
 
 
 class LocalSweep:
@@ -224,6 +227,7 @@ class LocalSweep:
             ),
             requests=AskedFile(folder),
             stops=lambda: self._plan.stops,
+            earlier=lambda: self._plan.earlier,
             logs=(ActionFile(folder),),
             observers=(self._mlflow,),
             screens=(screen,),

@@ -13,6 +13,7 @@ from controllers.core.results import RunResult
 from controllers.core.stop_rules import rules_in
 from controllers.local_run.checks import check_gpus
 from controllers.local_run.kept_checkpoints import drop_unkept
+from controllers.local_run.learnt_before import learnt_in
 from controllers.local_run.order import Order
 from controllers.local_run.reviving import REVIVED_FILE, revive, take_on_changes
 from controllers.local_run.run_folder import RunFolder, is_delivered, read_result
@@ -109,6 +110,7 @@ def _plan(
         sweeps=experiments_of((trial.step for trial in trials), order.sweep),
         tracking_uri=uri,
         continued=bool(order.continues),
+        earlier=learnt_in(folder.path),
         stops={trial.step.labels.get(labels.LABEL_SWEEP, ""): rules_in(trial.step.annotations) for trial in trials},
     )
 

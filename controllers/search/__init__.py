@@ -2,6 +2,7 @@
 
 from controllers.search.cost import IN_A_CLUSTER as IN_A_CLUSTER
 from controllers.search.cost import check_cost as check_cost
+from controllers.search.earlier import what_is_learnt as what_is_learnt
 from controllers.search.elsewhere import SearchesElsewhere as SearchesElsewhere
 from controllers.search.elsewhere import SearchQueue as SearchQueue
 from controllers.search.optuna_search import OptunaSearch as OptunaSearch
@@ -24,4 +25,5 @@ __all__ = [
     "SearchesElsewhere",
     "check_cost",
     "read_search",
+    "what_is_learnt",
 ]

@@ -16,9 +16,11 @@ from typing import Any, Final, Protocol, Self
 from controllers.core.errors import SearchError, SearchPending
 from controllers.core.model import Point, Snapshot, Trial, TrialId
 from controllers.search.cost import IN_A_CLUSTER, Bound, check_cost
+from controllers.search.earlier import Lesson
+from controllers.search.optuna_search import earlier_lessons
 from controllers.search.process import SearchProcess
 from controllers.search.told import Ledger, TrialNews, drawn_before
-from controllers.search.worker import TOLD
+from controllers.search.worker import LESSONS, TOLD
 
 _LOG = logging.getLogger(__name__)
 ANSWER_S: Final = 10.0
@@ -59,11 +61,15 @@ class _Question:
 
 @dataclass(slots=True, eq=False)
 class _Record:
-    """One search: what was told of it, what it found, and how much of it the process knows."""
+    """One search: what was told of it, what it found, and how much of it the process knows.
+
+    ``before`` is what earlier sweeps showed, the same however often its study is built again.
+    """
 
     name: str
     trial: Trial
     ledger: Ledger
+    before: list[Lesson]
     log: list[TrialNews] = field(default_factory=list)
     answers: dict[TrialId, Point] = field(default_factory=dict)
     pending: dict[TrialId, _Question] = field(default_factory=dict)
@@ -110,8 +116,10 @@ class SearchesElsewhere:
         key = (trial.sweep, trial.search)
         record = self._records.get(key)
         if record is None:
-            name = f"{self._name}/{len(self._records)}"
-            record = self._records[key] = _Record(name, trial, Ledger(trial))
+            name, ledger = f"{self._name}/{len(self._records)}", Ledger(trial)
+            own = len(ledger.others(snapshot))
+            before = earlier_lessons(ledger.spec, trial, snapshot, own, self._queue.bound)
+            record = self._records[key] = _Record(name, trial, ledger, before)
         if trial.id in record.answers:
             return record.answers[trial.id]
         if trial.id not in record.pending:
@@ -239,6 +247,7 @@ class SearchQueue:
             directions, constrained = record.ledger.directions, record.ledger.constrained
             message |= {"begin": drawn, "search": record.trial.search}
             message |= {"directions": directions, "constrained": constrained}
+            message["before"] = LESSONS.dump_python(record.before, mode="json")
         piece = record.log[record.sent : min(record.sent + MOST_AT_A_TIME, question.upto)]
         message["learn"] = TOLD.dump_python([*untold, *piece], mode="json")
         record.sent += len(piece)

@@ -6,25 +6,32 @@ the study again. Nothing that Optuna stores is kept, since some samplers store p
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.core.errors import SearchError
+from controllers.core.errors import SearchError, SearchPending
 from controllers.core.model import Direction, Point, Snapshot, Trial, TrialId, Value
 from controllers.core.optuna_library import quiet_optuna
 from controllers.search.cost import ON_THIS_MACHINE, Bound, check_cost
-from controllers.search.spec import Dimension, Options, SearchSpec
+from controllers.search.earlier import CMAES, LEAST_SOURCES, Lesson, lessons_of, that_fit
+from controllers.search.spec import SHORT_NAMES, Dimension, Options, SearchSpec
 from controllers.search.told import Ledger, TrialNews, drawn_before
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler
+    from optuna.trial import FrozenTrial, TrialState
 
-SHORT_NAMES: Final[Mapping[str, str]] = {"tpe": "TPESampler", "cmaes": "CmaEsSampler", "random": "RandomSampler"}
-"""What people call the commonest samplers, beside the names of Optuna's own classes."""
 _NO_SEARCH: Final = frozenset(
     {"BaseSampler", "BaseGASampler", "PartialFixedSampler", "GridSampler", "BruteForceSampler"}
 )
 """Classes of Optuna's that cannot be used: bases, one that needs another, and those that run out of points."""
+_BEFORE: Final = "earlier "
+"""Begins the names of earlier trials in a study: no trial of the sweep has a space in its name."""
+_TRIES: Final = 5
+"""Further points that a sampler is asked for where one was trained already,"""
+_BY_CHANCE: Final = 100
+"""and points that are drawn by chance where these were, too: a small space may hold no other."""
 
 
 class OptunaSearch:
@@ -42,7 +49,8 @@ class OptunaSearch:
         others = ledger.others(snapshot)
         if study is None:
             drawn = drawn_before(others, points)
-            study = Study(ledger.spec, ledger.directions, drawn, constrained=ledger.constrained)
+            before = earlier_lessons(ledger.spec, trial, snapshot, len(others), self._bound)
+            study = Study(ledger.spec, ledger.directions, drawn, constrained=ledger.constrained, before=before)
             self._studies[key] = ledger, study
         news = ledger.news(others, points, snapshot.now)
         study.learn(news)
@@ -50,6 +58,26 @@ class OptunaSearch:
         point = study.ask(trial.id)
         ledger.begun.add(trial.id)
         return point
+
+
+def earlier_lessons(spec: SearchSpec, trial: Trial, snapshot: Snapshot, own: int, bound: Bound) -> list[Lesson]:
+    """Return what a search learns before its first question, as much of it as may be computed with.
+
+    Args:
+        spec: The search.
+        trial: One of its trials.
+        snapshot: What there is.
+        own: How many trials it will know of its own.
+        bound: What it may compute for a point.
+
+    Raises:
+        SearchPending: what was learnt before is still being read.
+    """
+    if snapshot.earlier.pending:
+        message = "what earlier sweeps showed is still being read"
+        raise SearchPending(message)
+    lessons, _ = lessons_of(spec, snapshot.earlier.trials.get(trial.sweep, ()))
+    return that_fit(spec, lessons, own, bound)
 
 
 class Study:
@@ -60,20 +88,32 @@ class Study:
         directions: Which way each objective improves.
         drawn: How many points the search had found before: the study begins with others.
         constrained: Whether models must keep constraints.
+        before: What trials of earlier sweeps showed.
 
     Raises:
         SearchError: its sampler makes no sense, or raises anything.
     """
 
     def __init__(
-        self, spec: SearchSpec, directions: Sequence[Direction], drawn: int, *, constrained: bool = False
+        self,
+        spec: SearchSpec,
+        directions: Sequence[Direction],
+        drawn: int,
+        *,
+        constrained: bool = False,
+        before: Sequence[Lesson] = (),
     ) -> None:
         optuna = quiet_optuna()
         if why_not := why_one_objective(spec, several=len(directions) > 1, constrained=constrained):
             raise SearchError(why_not)
         self._spec = spec
         self._storage = optuna.storages.InMemoryStorage()
-        sampler = sampler_of(spec, spec.seed + drawn)
+        self._distributions = {dimension.name: _distribution(dimension) for dimension in spec.space}
+        self._trained = {frozenset(lesson.values) for lesson in before if lesson.came_to}
+        with _told_as_errors_of(spec):
+            sources = self._sources(before)
+        # With the seed of an earlier sweep, the first points would be those of that sweep again.
+        sampler = sampler_of(spec, spec.seed + drawn + len(before), sources)
         name = "sweep"
         self._study = optuna.create_study(
             study_name=name,
@@ -84,7 +124,11 @@ class Study:
         self._id = self._storage.get_study_id_from_name(name)
         self._numbers: dict[TrialId, int] = {}
         self._over: set[TrialId] = set()
-        self._distributions = {dimension.name: _distribution(dimension) for dimension in spec.space}
+        with _told_as_errors_of(spec):
+            for number, lesson in enumerate(before):
+                name = TrialId(f"{_BEFORE}{number}")
+                self._add(name, dict(lesson.values))
+                self._tell(TrialNews(name, over=True, values=lesson.came_to, violations=lesson.violations))
 
     @property
     def size(self) -> int:
@@ -96,42 +140,88 @@ class Study:
         with _told_as_errors_of(self._spec):
             for told in news:
                 if told.point is not None and told.trial not in self._numbers:
-                    self._add(told.trial, told.point)
+                    self._add(told.trial, self._drawn(told.point))
+                    self._note(self._drawn(told.point))
                 if told.over and told.trial in self._numbers and told.trial not in self._over:
                     self._tell(told)
 
     def ask(self, trial: TrialId) -> Point:
-        """Return a new point, which counts as one that is being tried from now on."""
+        """Return a new point, which counts as one that is being tried from now on.
+
+        After earlier sweeps, no point is tried twice where the sampler, or else chance, finds another one.
+        """
         with _told_as_errors_of(self._spec):
-            asked = self._study.ask()
-
-            def draw(dimension: Dimension) -> Value:
-                name, domain = dimension.name, dimension.domain
-                if isinstance(domain, Options):
-                    value: Value = asked.suggest_categorical(name, domain.options)
-                elif domain.whole:
-                    step = int(domain.step or 1)
-                    value = asked.suggest_int(name, int(domain.low), int(domain.high), log=domain.log, step=step)
-                else:
-                    drawn = asked.suggest_float(name, domain.low, domain.high, log=domain.log, step=domain.step)
-                    value = domain.tidy(drawn)
-                return value
-
-            point = self._spec.drawn(draw)
-            self._numbers[trial] = asked.number
+            point, number = self._draw()
+            for _ in range(_TRIES):
+                if not self._is_trained(point):
+                    break
+                self._study.tell(number, state=quiet_optuna().trial.TrialState.FAIL)
+                point, number = self._draw()
+            if self._is_trained(point) and (other := self._untrained()) is not None:
+                self._study.tell(number, state=quiet_optuna().trial.TrialState.FAIL)
+                point = other
+                self._add(trial, self._drawn(point))
+            self._numbers.setdefault(trial, number)
+            self._note(self._drawn(point))
             return point
 
-    def _add(self, name: TrialId, point: Point) -> None:
-        optuna = quiet_optuna()
-        drawn = self._spec.that_matter(point)
-        made = optuna.trial.create_trial(
-            state=optuna.trial.TrialState.RUNNING,
-            params={dimension.name: value for dimension, value in drawn.items()},
-            distributions={dimension.name: self._distributions[dimension.name] for dimension in drawn},
-        )
+    def _untrained(self) -> Point | None:
+        """Return a point by chance that was not trained; None where there hardly is one."""
+        chance = Random(f"{self._spec.seed}:{len(self._numbers)}")  # noqa: S311 - repeatable, guards no secret
+        points = (self._spec.by_chance(chance) for _ in range(_BY_CHANCE))
+        return next((point for point in points if not self._is_trained(point)), None)
+
+    def _is_trained(self, point: Point) -> bool:
+        return bool(self._trained) and frozenset(self._drawn(point).items()) in self._trained
+
+    def _note(self, drawn: Mapping[str, Value]) -> None:
+        """Remember a point that is being trained, where points that were trained are looked at."""
+        if self._trained:
+            self._trained.add(frozenset(drawn.items()))
+
+    def _drawn(self, point: Point) -> dict[str, Value]:
+        return {dimension.name: value for dimension, value in self._spec.that_matter(point).items()}
+
+    def _draw(self) -> tuple[Point, int]:
+        """Return a point that the sampler proposes, and the number of its trial."""
+        asked = self._study.ask()
+
+        def draw(dimension: Dimension) -> Value:
+            name, domain = dimension.name, dimension.domain
+            if isinstance(domain, Options):
+                value: Value = asked.suggest_categorical(name, domain.options)
+            elif domain.whole:
+                step = int(domain.step or 1)
+                value = asked.suggest_int(name, int(domain.low), int(domain.high), log=domain.log, step=step)
+            else:
+                drawn = asked.suggest_float(name, domain.low, domain.high, log=domain.log, step=domain.step)
+                value = domain.tidy(drawn)
+            return value
+
+        return self._spec.drawn(draw), asked.number
+
+    def _add(self, name: TrialId, drawn: Mapping[str, Value]) -> None:
+        made = self._made(drawn, quiet_optuna().trial.TrialState.RUNNING)
         # Study.add_trial does the same and does not say which number the trial got.
         number = self._storage.create_new_trial(self._id, template_trial=made)
         self._numbers[name] = self._storage.get_trial_number_from_id(number)
+
+    def _made(self, drawn: Mapping[str, Value], state: "TrialState", value: float | None = None) -> "FrozenTrial":
+        distributions = {name: self._distributions[name] for name in drawn}
+        trial: FrozenTrial = quiet_optuna().trial.create_trial(
+            state=state, value=value, params=dict(drawn), distributions=distributions
+        )
+        return trial
+
+    def _sources(self, before: Sequence[Lesson]) -> "list[FrozenTrial]":
+        """Return the trials that CMA-ES is to begin from, with the numbers that it draws, and no others."""
+        told = [lesson for lesson in before if lesson.came_to]
+        if self._spec.kind != CMAES or len(told) < LEAST_SOURCES:
+            return []
+        names = {dimension.name for dimension in self._spec.space if not isinstance(dimension.domain, Options)}
+        drawn = [{name: value for name, value in lesson.values if name in names} for lesson in told]
+        complete = quiet_optuna().trial.TrialState.COMPLETE
+        return [self._made(one, complete, lesson.came_to[0]) for one, lesson in zip(drawn, told, strict=True)]
 
     def _tell(self, told: TrialNews) -> None:
         optuna = quiet_optuna()
@@ -163,28 +253,35 @@ def why_one_objective(spec: SearchSpec, *, several: bool, constrained: bool) -> 
 
     Some draw whatever the trials come to: constraints mean nothing to them, and do not hinder them.
     """
-    if SHORT_NAMES.get(spec.sampler, spec.sampler) != "CmaEsSampler" or not (several or constrained):
+    if spec.kind != CMAES or not (several or constrained):
         return None
     what = "has one objective" if several else "knows no constraints"
     return f"the search {spec.sampler!r} {what}: take 'tpe', 'NSGAIISampler', 'GPSampler' or 'random' instead"
 
 
-def sampler_of(spec: SearchSpec, seed: int) -> "BaseSampler":
+def sampler_of(spec: SearchSpec, seed: int, sources: "Sequence[FrozenTrial]" = ()) -> "BaseSampler":
     """Return the sampler that ``spec`` names, with its settings.
+
+    Args:
+        spec: The search.
+        seed: What it draws by.
+        sources: Trials of earlier sweeps for it to begin from, where it goes by no others than its own.
 
     Raises:
         SearchError: Optuna has none of that name, it takes no such settings, or something that it needs is missing.
     """
     samplers = quiet_optuna().samplers
-    name = SHORT_NAMES.get(spec.sampler, spec.sampler)
+    name = spec.kind
     known = sorted(set(samplers.__all__) - _NO_SEARCH - {"nsgaii"})
     if name not in known:
         message = f"no search {spec.sampler!r}: there are {', '.join([*SHORT_NAMES, *known])}"
         raise SearchError(message)
     settings: dict[str, Any] = {"seed": seed, **spec.settings}
-    if name == "CmaEsSampler":
+    if name == CMAES:
         # It draws what depends on a condition by chance, as it must; that is no news for each trial.
         settings.setdefault("warn_independent_sampling", False)
+        if sources:
+            settings["source_trials"] = list(sources)
     try:
         made: BaseSampler = getattr(samplers, name)(**settings)
     except (TypeError, ValueError, ImportError, NotImplementedError) as error:

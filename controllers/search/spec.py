@@ -25,6 +25,8 @@ from controllers.core.errors import SearchError
 from controllers.core.model import Parameters, Point, Value
 from controllers.core.parameters import MOST_NAME, MOST_PARAMETERS, MOST_TEXT, bound_parameters
 
+SHORT_NAMES: Final[Mapping[str, str]] = {"tpe": "TPESampler", "cmaes": "CmaEsSampler", "random": "RandomSampler"}
+"""What people call the commonest samplers, beside the names of Optuna's own classes."""
 MOST_WRITTEN: Final = 4096
 """Characters of a search: of an annotation no more are read."""
 MOST_OPTIONS: Final = 64
@@ -143,6 +145,11 @@ class SearchSpec(_Part):
             known.add(dimension.name)
         return self
 
+    @property
+    def kind(self) -> str:
+        """The class of Optuna's that it names."""
+        return SHORT_NAMES.get(self.sampler, self.sampler)
+
     def written(self) -> str:
         """Return the text that ``read_search`` reads."""
         given = self.model_dump(mode="json", exclude_defaults=True)
@@ -154,8 +161,7 @@ class SearchSpec(_Part):
         values: dict[str, Value] = {}
         for dimension in self.space:
             when = dimension.when
-            matters = when is None or _holds(when, values)
-            values[dimension.name] = draw(dimension) if when is None or matters else when.otherwise
+            values[dimension.name] = draw(dimension) if when is None or matters(when, values) else when.otherwise
         return tuple(values.items())
 
     def by_chance(self, chance: Random) -> Point:
@@ -203,9 +209,11 @@ class SearchSpec(_Part):
         return tuple(values.items())
 
 
-def _holds(when: Condition, values: Mapping[str, Value]) -> bool:
+def matters(when: Condition, values: Mapping[str, Value]) -> bool:
+    """Return whether a hyperparameter matters beside the ``values`` of earlier ones; not where that one is missing."""
+    given = values.get(when.name)
     # 1 and True are equal, and yet different options.
-    return any(type(value) is type(values[when.name]) and value == values[when.name] for value in when.values)
+    return any(type(value) is type(given) and value == given for value in when.values)
 
 
 @lru_cache(maxsize=256)

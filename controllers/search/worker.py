@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from controllers.core.errors import SearchError
 from controllers.core.model import Direction, TrialId
+from controllers.search.earlier import Lesson
 from controllers.search.optuna_search import Study
 from controllers.search.spec import read_search
 from controllers.search.told import TrialNews
@@ -23,6 +24,7 @@ from controllers.search.told import TrialNews
 MOST_VALUES: Final = 150_000
 """Hyperparameters of trials in all studies that are kept, some 100 MiB; the one that was asked last is always kept."""
 TOLD: Final = TypeAdapter(list[TrialNews])
+LESSONS: Final = TypeAdapter(list[Lesson])
 
 
 class Studies:
@@ -51,7 +53,8 @@ class Studies:
             if "begin" not in asked:
                 return {"unknown": True}
             directions, constrained = map(Direction, asked["directions"]), asked["constrained"]
-            study = Study(read_search(asked["search"]), tuple(directions), asked["begin"], constrained=constrained)
+            spec, before = read_search(asked["search"]), LESSONS.validate_python(asked.get("before", []))
+            study = Study(spec, tuple(directions), asked["begin"], constrained=constrained, before=before)
         study.learn(TOLD.validate_python(asked["learn"]))
         point = study.ask(TrialId(asked["ask"])) if "ask" in asked else None
         self._kept[name] = study

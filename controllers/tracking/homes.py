@@ -31,12 +31,19 @@ def home_of(client: MlflowClient, sweep_uid: str) -> str | None:
         client: of the tracking server.
         sweep_uid: letters, digits, ``.``, ``_`` and ``-``.
     """
-    runs = [run for experiments in _experiments(client) for run in _first_of(client, experiments, root_of(sweep_uid))]
+    runs = [
+        run for experiments in experiment_pages(client) for run in _first_of(client, experiments, root_of(sweep_uid))
+    ]
     first = min(runs, key=lambda run: int(run.info.start_time), default=None)
     return None if first is None else str(first.data.tags[NAMESPACE_TAG])
 
 
-def _experiments(client: MlflowClient) -> Iterator[list[str]]:
+def experiment_pages(client: MlflowClient) -> Iterator[list[str]]:
+    """Yield the ids of all experiments, a hundred at a time; of so many that nobody has them, the first two thousand.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+    """
     token: str | None = None
     for _ in range(_MOST_PAGES):
         page = client.search_experiments(max_results=_PAGE, page_token=token)

@@ -4,32 +4,24 @@ Whatever MLflow holds is untrusted data.
 """
 
 import itertools
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
+from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
-from mlflow.utils.credentials import get_default_host_creds
-from mlflow.utils.rest_utils import http_request
-from urllib3.exceptions import HTTPError
 
-from controllers.core.errors import SpeconError
 from controllers.core.model import TrialId
+from controllers.tracking.bounded_answers import TooMuchError, search_answer
 from controllers.tracking.run_context import PARENT
 from controllers.tracking.values import MetricPoint, newest_in_json, newest_of
 from mlflow_hooks import contract
 
+T = TypeVar("T")
 _PAGE: Final = 500
 """Runs asked for at once: MLflow takes about a millisecond for each."""
-_SEARCH: Final = "/api/2.0/mlflow/runs/search"
-_ANSWER_S: Final = 30
-"""Seconds that a page may take: nobody waits for it, and a busy server is not away."""
-_MOST_ANSWER: Final = 16 * 2**20
-"""Bytes of an answer: a single wide character in it makes it four times as large in memory."""
-_MOST_PARTS: Final = 1_000_000
-"""Values in an answer: so many take a hundred megabytes."""
 _OTHER_KIND: Final = "MLflow answered a search of runs with JSON of another kind"
 _FEWER: Final = 8
 RUNNING: Final = "RUNNING"
@@ -38,10 +30,6 @@ _MOST_OTHERS: Final = 20
 _LONGEST_NAME: Final = 100
 _SYSTEM: Final = "system/"
 """Begins the metrics of the machine that MLflow itself may log: they are many, and none is of the training."""
-
-
-class TooMuchError(SpeconError):
-    """MLflow answered with more than this process will hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +66,35 @@ def find_runs(
         OSError: it is away.
         TooMuchError: a run holds more than is read.
     """
+    of_json, of_run = partial(found_in_json, metrics=metrics), partial(found_in_store, metrics=metrics)
+    yield from search_runs(client, experiments, wanted, of_json, of_run)
+
+
+def search_runs(
+    client: MlflowClient,
+    experiments: Sequence[str],
+    wanted: str,
+    of_json: Callable[[Mapping[str, Any]], T],
+    of_run: Callable[[Run], T],
+) -> Iterator[T]:
+    """Yield what is read of each run in ``experiments`` that MLflow's filter ``wanted`` selects, the newest first.
+
+    Args:
+        client: A client of the tracking server, or of a store on this machine.
+        experiments: Their ids.
+        wanted: The filter.
+        of_json: Reads a run that a server sent as JSON; any error of it is told as MLflow's.
+        of_run: Reads one out of a store.
+
+    Raises:
+        MlflowException: MLflow is away or refuses.
+        OSError: it is away.
+        TooMuchError: a run holds more than is read.
+    """
     if str(client.tracking_uri).startswith(("http://", "https://")):
-        yield from _over_http(str(client.tracking_uri), experiments, wanted, metrics)
+        yield from _over_http(str(client.tracking_uri), experiments, wanted, of_json)
     else:
-        yield from _of_store(client, experiments, wanted, metrics)
+        yield from _of_store(client, experiments, wanted, of_run)
 
 
 def believed(newest_first: Iterable[FoundRun], objectives: Mapping[TrialId, str]) -> dict[TrialId, FoundRun]:
@@ -117,26 +130,24 @@ def _believed(runs: Sequence[FoundRun], objective: str) -> FoundRun:
     return max(newest, key=lambda run: (objective in run.metrics, run.parent not in ids, run.holds_data))
 
 
-def _of_store(
-    client: MlflowClient, experiments: Sequence[str], wanted: str, metrics: Collection[str]
-) -> Iterator[FoundRun]:
+def _of_store(client: MlflowClient, experiments: Sequence[str], wanted: str, of_run: Callable[[Run], T]) -> Iterator[T]:
     token: str | None = None
     while True:
         page = client.search_runs(list(experiments), wanted, max_results=_PAGE, page_token=token)
-        for run in page:
-            info = run.info
-            yield _of_interest(run.data.tags, info.run_id, newest_of(run), metrics, info.status, info.start_time)
+        yield from map(of_run, page)
         token = page.token
         if not token:
             return
 
 
-def _over_http(uri: str, experiments: Sequence[str], wanted: str, metrics: Collection[str]) -> Iterator[FoundRun]:
+def _over_http(
+    uri: str, experiments: Sequence[str], wanted: str, of_json: Callable[[Mapping[str, Any]], T]
+) -> Iterator[T]:
     """Read the JSON itself: the objects that MLflow's client makes of it cost ten times as much."""
     query: dict[str, Any] = {"experiment_ids": list(experiments), "filter": wanted, "max_results": _PAGE}
     while True:
         try:
-            answer = _answer(uri, query)
+            answer = search_answer(uri, query)
         except TooMuchError:
             if query["max_results"] == 1:
                 raise
@@ -144,7 +155,7 @@ def _over_http(uri: str, experiments: Sequence[str], wanted: str, metrics: Colle
             query["max_results"] = max(1, query["max_results"] // _FEWER)
             continue
         try:
-            runs = [_found_in_json(run, metrics) for run in answer.get("runs", ())]
+            runs = [of_json(run) for run in answer.get("runs", ())]
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             message = f"{_OTHER_KIND}: {str(error)[:200]}"
             raise MlflowException(message) from error
@@ -158,35 +169,18 @@ def _over_http(uri: str, experiments: Sequence[str], wanted: str, metrics: Colle
         query["page_token"] = token
 
 
-def _answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
-    credentials = get_default_host_creds(uri)  # type: ignore[no-untyped-call]
-    response = http_request(  # type: ignore[no-untyped-call]
-        credentials, _SEARCH, "POST", timeout=_ANSWER_S, json=query, stream=True
-    )
-    with response:
-        try:
-            content = response.raw.read(_MOST_ANSWER + 1, decode_content=True)
-        except HTTPError as error:
-            message = f"MLflow's answer to a search of runs broke off: {str(error)[:200]}"
-            raise MlflowException(message) from error
-        if response.status_code != 200:  # noqa: PLR2004 - HTTP's OK
-            message = f"MLflow answered a search of runs with status {response.status_code}: {content[:200]!r}"
-            raise MlflowException(message)
-    if len(content) > _MOST_ANSWER or sum(map(content.count, (b",", b"[", b"{"))) > _MOST_PARTS:
-        message = f"MLflow's answer to a search of {query['max_results']} runs holds more than is read"
-        raise TooMuchError(message)
-    try:
-        parsed = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        message = f"MLflow answered a search of runs without JSON: {str(error)[:200]}"
-        raise MlflowException(message) from error
-    if not isinstance(parsed, dict):
-        message = f"{_OTHER_KIND}: {parsed!r:.200}"
-        raise MlflowException(message)
-    return parsed
+def found_in_store(run: Run, metrics: Collection[str]) -> FoundRun:
+    """Return a trial's run out of a store on this machine, with those ``metrics``."""
+    info = run.info
+    return _of_interest(run.data.tags, info.run_id, newest_of(run), metrics, info.status, info.start_time)
 
 
-def _found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
+def found_in_json(run: Mapping[str, Any], metrics: Collection[str]) -> FoundRun:
+    """Return a trial's run as a server sent it, with those ``metrics``.
+
+    Raises:
+        LookupError: It is no such run; or a TypeError, ValueError, AttributeError or ArithmeticError.
+    """
     data = run["data"]
     # No generator's next() here: its StopIteration would end the search as if there were no other run.
     tags = {tag["key"]: tag["value"] for tag in data["tags"]}

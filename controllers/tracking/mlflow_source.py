@@ -17,7 +17,8 @@ from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Sample, TrialId
 from controllers.tracking.access import shown
-from controllers.tracking.metric_source import RUNNING, FoundRun, TooMuchError, believed, find_runs
+from controllers.tracking.bounded_answers import TooMuchError
+from controllers.tracking.metric_source import RUNNING, FoundRun, believed, find_runs
 from controllers.tracking.reading_plan import ReadingPlan
 from controllers.tracking.values import MetricPoint
 from mlflow_hooks import contract

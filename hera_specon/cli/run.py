@@ -10,6 +10,7 @@ from rich.console import Console
 
 from controllers.core.errors import SweepInterrupted
 from controllers.core.stop_rules import StopRules
+from hera_specon.cli.after_option import after_option
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
 from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.one_line import AskedSweep, OneLine, OneLineCommand, one_line_options, read_sweep
@@ -46,6 +47,7 @@ class RunRequest:
     cpus_per_node: float | tuple[float, ...] | None
     jobs: int | None
     stop: StopRules
+    after: tuple[str, ...]
     seed: int
     parameters: Mapping[str, str]
     state_dir: Path
@@ -93,6 +95,7 @@ class RunRequest:
     help="Trials that run at a time.  [default: as many as keep the cores busy and the memory holds]",
 )
 @stop_option("what the sweep names")
+@after_option()
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random choices.")
 @parameters_option
 @state_dir_option("Folder for runs, checkpoints and the MLflow data.")
@@ -207,6 +210,7 @@ def _conclude(request: RunRequest, done: "LocalRun", console: Console) -> str:
 def _run(backend: Backend, request: RunRequest, console: Console, page: PageBeside | None) -> "LocalRun":
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from hera_specon.advice import advice  # noqa: PLC0415
+    from hera_specon.earlier_sweeps import with_after  # noqa: PLC0415
     from hera_specon.goals import run_warnings  # noqa: PLC0415
     from hera_specon.risks import deaf_searches, risks  # noqa: PLC0415
     from hera_specon.stops import with_stops  # noqa: PLC0415
@@ -234,6 +238,8 @@ def _run(backend: Backend, request: RunRequest, console: Console, page: PageBesi
     workflow, file = request.sweep.workflow(backend), request.sweep.file
     if request.stop:
         workflow = with_stops(workflow, request.stop)
+    if request.after:
+        workflow = with_after(workflow, request.after)
     policies = chosen_policies(backend, request.added or request.policies, workflow, file) * request.repeats
     if len(policies) > _MOST_RUNS:
         message = f"{len(policies)} runs are more than {_MOST_RUNS}: give fewer --policy or --repeats."

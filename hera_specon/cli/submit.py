@@ -15,6 +15,7 @@ import click
 from controllers.core.errors import SpeconError
 from controllers.core.means import Means
 from controllers.core.stop_rules import StopRules
+from hera_specon.cli.after_option import after_option
 from hera_specon.cli.backend import check_parameters
 from hera_specon.cli.group import CommandFailure
 from hera_specon.cli.means_options import means_options
@@ -57,6 +58,7 @@ class SubmitRequest:
     by_s: float | None
     budget: float | None
     stop: StopRules
+    after: tuple[str, ...]
     first_nodes_of: str | None
     extend: str | None
     offloaded: bool
@@ -92,6 +94,7 @@ class SubmitRequest:
 @click.option("--mlflow-tracking-uri", metavar="URL", help="MLflow for the trials.  [default: as the workflow says]")
 @means_options
 @stop_option("what the sweep names")
+@after_option()
 @click.option("--gate-first", is_flag=True, help="Let the controller place first attempts too; it must be running.")
 @click.option(
     "--first-nodes-of",
@@ -166,6 +169,7 @@ def _submit(request: SubmitRequest) -> "tuple[Created, Channel] | None":
         gate_first=request.gate_first,
         means=Means(request.by_s, request.budget),
         stops=request.stop,
+        after=request.after,
     )
     file, manifest = prepare_manifest(request.file, overrides)
     check_parameters(request.parameters, file.manifest, request.file)
@@ -235,6 +239,7 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
     from hera_specon.goals import named_policies, submission_warnings  # noqa: PLC0415
     from hera_specon.risks import deaf_searches, policies_in, risks  # noqa: PLC0415
     from hera_specon.submission.checks import (  # noqa: PLC0415
+        after_warning,
         asked_devices,
         asked_gangs,
         host_path_warning,
@@ -250,6 +255,7 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
         keep_warning(manifest),
         search_warning(manifest),
         stop_warning(manifest),
+        after_warning(manifest),
         *submission_warnings(manifest),
     ]
     policies = policies_in(named_policies(manifest))

@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from controllers.core import labels
+from controllers.core.after_sweeps import after_in
 from controllers.core.annotations import most_read_of, why_unnameable
 from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
@@ -97,6 +98,8 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     yield from _annotation_problems(notes, len(planned))
     if (rules := notes.get(labels.ANNOTATION_END_WHEN)) and not rules_in({labels.ANNOTATION_END_WHEN: str(rules)}):
         yield f"has {str(rules)!r:.200} as annotation {labels.ANNOTATION_END_WHEN}, which is no rule; use Sweep(stop=)"
+    if (after := notes.get(labels.ANNOTATION_AFTER)) and not after_in({**notes, labels.ANNOTATION_AFTER: str(after)}):
+        yield f"has {str(after)!r:.200} as annotation {labels.ANNOTATION_AFTER}, which names none; use Sweep(after=)"
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
     if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
@@ -284,6 +287,15 @@ def stop_warning(manifest: Manifest) -> str | None:
     if not ended:
         return None
     return f"only a controller ends {', '.join(ended)} by stop=: without one, all of its trials train to their end"
+
+
+def after_warning(manifest: Manifest) -> str | None:
+    """Return what to know if a sweep is to learn from earlier ones: only a controller reads them."""
+    notes = {sweep_of(item): (item["metadata"].get("annotations") or {}) for item in trial_templates(manifest)}
+    learning = sorted(sweep for sweep, given in notes.items() if labels.ANNOTATION_AFTER in given)
+    if not learning:
+        return None
+    return f"only a controller reads what {', '.join(learning)} learns by after=; it logs how many trials that are"
 
 
 def keep_warning(manifest: Manifest) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from controllers.core import labels, trial_lists
 from controllers.core.actions import Place
+from controllers.core.after_sweeps import after_notes
 from controllers.core.annotations import AnnotationError, check_fits
 from controllers.core.expressions import gates, older_gates, worker_gates, workers
 from controllers.core.means import NO_MEANS, Means, means_notes
@@ -39,6 +40,7 @@ class Overrides:
     gate_first: bool = False
     means: Means = NO_MEANS
     stops: StopRules = NO_RULES
+    after: tuple[str, ...] = ()
     first_nodes: Mapping[str, str] | None = None
 
 
@@ -89,8 +91,8 @@ def _send_elsewhere(template: dict[str, Any], overrides: Overrides) -> None:
 def _edit_template(template: dict[str, Any], overrides: Overrides) -> None:
     if overrides.policy is not None:
         template["metadata"].setdefault("annotations", {})[labels.ANNOTATION_POLICY] = overrides.policy
-    if overrides.means or overrides.stops:
-        asked = {**means_notes(overrides.means), **rules_notes(overrides.stops)}
+    asked = {**means_notes(overrides.means), **rules_notes(overrides.stops), **after_notes(overrides.after)}
+    if asked:
         template["metadata"].setdefault("annotations", {}).update(asked)
     notes = template["metadata"].get("annotations", {})
     takes_turns = bool({labels.ANNOTATION_WEIGHT, labels.ANNOTATION_PRIORITY} & notes.keys())

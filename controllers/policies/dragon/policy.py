@@ -234,4 +234,5 @@ def _with(snapshot: Snapshot, changed: Mapping[TrialId, Trial]) -> Snapshot:
         kinds=snapshot.kinds,
         let_go=snapshot.let_go,
         spent=snapshot.spent,
+        earlier=snapshot.earlier,
     )

@@ -24,12 +24,17 @@ DIGITS: Final = 2
 """Decimals that laws see of the logarithm of what a step costs: a per cent, finer than costs are known."""
 
 
+OTHER_MACHINE: Final = 0.5
+"""Spread of the logarithm of what a step costs on another machine: machines in use differ by a factor of two or so."""
+
+
 class EstimateSource(StrEnum):
     """What an estimate rests on."""
 
     OWN = "its own reports"
     PARAMETERS = "its parameters"
     OTHERS = "the sweep's other trials"
+    EARLIER = "trials of earlier sweeps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +68,13 @@ class Lengths:
 
     Args:
         trials: What is known of each, in any order.
+        earlier: What trials of earlier sweeps tell beside them (``earlier_lengths``).
     """
 
-    def __init__(self, trials: Sequence[Known]) -> None:
-        self._trials = trials
+    def __init__(self, trials: Sequence[Known], earlier: Sequence[Known] = ()) -> None:
+        self._trials = [*earlier, *trials]
+        self._told_steps = any(trial.steps is not None for trial in trials)
+        self._told_costs = any(trial.cost is not None for trial in trials)
 
     def left(self, trial: Known, done: float) -> Guess:
         """Return the work that is left of ``trial``, in seconds on a single core, after ``done`` steps."""
@@ -74,11 +82,14 @@ class Lengths:
             return Guess(max(0.0, trial.steps - done) * trial.cost, trial.spread, EstimateSource.OWN)
         steps = self._steps_left(trial, done)
         cost = self._cost(trial)
-        explained = any(part is not None and part.source is EstimateSource.PARAMETERS for part in (steps, cost))
+        sources = {part.source for part in (steps, cost) if part is not None}
+        explained = not sources.isdisjoint({EstimateSource.PARAMETERS, EstimateSource.EARLIER})
         if steps is None or cost is None or not (explained or trial.cost or trial.steps):
             worked = done * (trial.cost or 0.0)
             return _residual(self._all_work, worked) if worked else self._unreported
         source = EstimateSource.PARAMETERS if explained else EstimateSource.OTHERS
+        if EstimateSource.EARLIER in sources:
+            source = EstimateSource.EARLIER
         return Guess(steps.left * cost.left, math.hypot(steps.spread, cost.spread), source)
 
     def _steps_left(self, trial: Known, done: float) -> Guess | None:
@@ -87,7 +98,8 @@ class Lengths:
         if self._steps is None:
             return None
         if self._steps.terms or not done:
-            return Guess(*left_beyond(*self._steps.of(trial.parameters), done), _source(self._steps))
+            source = _source(self._steps, told=self._told_steps)
+            return Guess(*left_beyond(*self._steps.of(trial.parameters), done), source)
         return _residual(self._all_steps, done)
 
     def _cost(self, trial: Known) -> Guess | None:
@@ -95,7 +107,11 @@ class Lengths:
             return Guess(trial.cost, trial.spread, EstimateSource.OWN)
         if self._costs is None:
             return None
-        return Guess(*left_beyond(*self._costs.of(trial.parameters), 0.0), _source(self._costs))
+        source = _source(self._costs, told=self._told_costs)
+        cost, spread = left_beyond(*self._costs.of(trial.parameters), 0.0)
+        # Another machine may be faster or slower, as long as none of the sweep's own trials has told of this one.
+        unlike = OTHER_MACHINE if source is EstimateSource.EARLIER else 0.0
+        return Guess(cost, math.hypot(spread, unlike), source)
 
     # Found only when a trial needs them: late in a sweep every trial has told its length.
     @cached_property
@@ -121,7 +137,10 @@ class Lengths:
         return _residual(self._all_work, 0.0)
 
 
-def _source(law: Law) -> EstimateSource:
+def _source(law: Law, *, told: bool) -> EstimateSource:
+    """Return what a law rests on; ``told`` says whether any trial of the sweep itself is behind it."""
+    if not told:
+        return EstimateSource.EARLIER
     return EstimateSource.PARAMETERS if law.terms else EstimateSource.OTHERS
 
 

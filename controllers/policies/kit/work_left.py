@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
+from controllers.policies.kit.earlier_lengths import believed_earlier
 from controllers.policies.kit.lengths import EstimateSource, Known, Lengths
 from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measure_trial
 from controllers.policies.kit.most_cores import GROWTH, Most, Use, most_of_each
@@ -138,12 +139,29 @@ def scaling_of(known: SweepMeasurements) -> Scaling:
 def estimate_work(snapshot: Snapshot, known: SweepMeasurements, power: float) -> dict[TrialId, Estimate]:
     """Return the estimate of every trial that has not ended.
 
-    The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``); before any is
-    known, all are taken for equal.
+    The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``), and from what was
+    learnt before; before any is known, all are taken for equal.
     """
     cores = most_cores(snapshot, known)
     seen = {trial.id: _known(trial, known.trials[trial.id], power) for trial in snapshot.unended}
-    ended = [
+    own = [*_known_ended(known, power), *seen.values()]
+    lengths = Lengths(own, believed_earlier(snapshot.earlier, own))
+    estimates: dict[TrialId, Estimate] = {}
+    for trial in snapshot.unended:
+        most = _with_waits(cores[trial.id], trial, known.trials[trial.id])
+        guess = lengths.left(seen[trial.id], _steps_done(trial))
+        estimates[trial.id] = Estimate(trial, guess.left, most.cores, guess.spread, guess.source, most.worth_offering)
+    return estimates
+
+
+def learnt_before(snapshot: Snapshot, known: SweepMeasurements, power: float) -> list[Known]:
+    """Return what trials of earlier sweeps tell of the lengths in this one, as far as they are believed by now."""
+    own = [_known(trial, known.trials[trial.id], power) for trial in snapshot.unended]
+    return believed_earlier(snapshot.earlier, [*_known_ended(known, power), *own])
+
+
+def _known_ended(known: SweepMeasurements, power: float) -> list[Known]:
+    return [
         Known(
             trial.parameters,
             trial.steps if trial.whole else None,
@@ -151,13 +169,6 @@ def estimate_work(snapshot: Snapshot, known: SweepMeasurements, power: float) ->
         )
         for trial in known.ended
     ]
-    lengths = Lengths([*ended, *seen.values()])
-    estimates: dict[TrialId, Estimate] = {}
-    for trial in snapshot.unended:
-        most = _with_waits(cores[trial.id], trial, known.trials[trial.id])
-        guess = lengths.left(seen[trial.id], _steps_done(trial))
-        estimates[trial.id] = Estimate(trial, guess.left, most.cores, guess.spread, guess.source, most.worth_offering)
-    return estimates
 
 
 def doubt(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:

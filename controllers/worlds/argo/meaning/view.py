@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeVar
 
 from controllers.core import labels
+from controllers.core.after_sweeps import AfterSweeps
 from controllers.core.labels import root_of
 from controllers.core.means import NO_MEANS, Means, together
 from controllers.core.stop_rules import StopRules
@@ -55,7 +56,8 @@ class Campaign:
     got; ``annotations`` the workflow's annotations of ours. ``takes_unset`` tells that trials whose author named no
     policy belong here too. ``home_known`` tells that the sweep's first workflow is there, and in the same namespace:
     where it is gone, only MLflow knows whose sweep this one continues. ``weight`` and ``priority`` are the highest
-    of its sweeps, ``means`` what all of them may take, ``stops`` the rules that end each early, by its name.
+    of its sweeps, ``means`` what all of them may take, ``stops`` the rules that end each early, by its name, ``after``
+    what each learns from.
     """
 
     namespace: str
@@ -73,6 +75,7 @@ class Campaign:
     priority: int = 0
     means: Means = NO_MEANS
     stops: Mapping[str, StopRules] = field(default_factory=dict)
+    after: Mapping[str, AfterSweeps] = field(default_factory=dict)
 
     def owns(self, trial: TrialDefinition) -> bool:
         """Whether a trial of the workflow belongs to this campaign."""
@@ -378,6 +381,7 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str, *, home_known: 
             priority=max(sweeps[sweep].priority for sweep in ids),
             means=together(sweeps[sweep].means for sweep in ids),
             stops={sweep.removeprefix(f"{workflow.sweep_uid}."): sweeps[sweep].stops for sweep in ids},
+            after={sweep.removeprefix(f"{workflow.sweep_uid}."): sweeps[sweep].after for sweep in ids},
         )
         for policy, ids in by_policy.items()
     ]

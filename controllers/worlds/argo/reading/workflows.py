@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.after_sweeps import NOT_AFTER, AfterSweeps, after_in
 from controllers.core.annotations import most_read_of, size_of
 from controllers.core.expressions import LEFT, SWEEP_UID
 from controllers.core.means import NO_MEANS, Means, means_in
@@ -115,6 +116,7 @@ class SweepDefinition:
     priority: int = 0
     means: Means = NO_MEANS
     stops: StopRules = NO_RULES
+    after: AfterSweeps = NOT_AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +299,8 @@ def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tupl
             sweeps.setdefault(
                 sweep,
                 SweepDefinition(
-                    sweep, policy, experiment, tracking, weight, priority, means_in(notes), rules_in(notes)
+                    *(sweep, policy, experiment, tracking, weight, priority, means_in(notes), rules_in(notes)),
+                    after_in(notes),
                 ),
             )
     return tuple(sweeps.values())
