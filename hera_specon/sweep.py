@@ -54,7 +54,7 @@ from hera_specon.several_objectives import (
     check_searched,
 )
 from hera_specon.space import Point, Space, check_space
-from hera_specon.stops import sweep_stops
+from hera_specon.stops import check_terminator, sweep_stops
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
     TrialSettings,
@@ -303,7 +303,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         workers_range(self.workers)
         check_place_among_others(self.weight, self.priority)
-        sweep_stops(self.stop, self.budget)
+        stops = sweep_stops(self.stop, self.budget)
         sweep_means(self.by, self.budget)
         own_paths(self.own_folder)
         self._queue()
@@ -316,6 +316,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         _, aims = self._objectives()
         check_searched(aims, self._search())
+        check_terminator(stops, self._search(), aims)
         check_policy_of_several(aims, self._policy(), self.pruner)
         fan_out, _ = self._fan_out(), self._build_trial()
         check_amount(aims, len(fan_out.points))
@@ -412,9 +413,9 @@ class Sweep(_SweepTemplates, Container):
             many nodes as that pays, or with ``by`` the fewest that end it in time. A plan, not a limit: a sweep that
             turns out longer is not ended. ``stop`` ends one.
         stop: When the sweep ends though not all of its trials have: ``value(0.01)``, ``plateau(trials=20, by=0.001)``,
-            ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``: any of them ends it. Trials that
-            run then are stopped as successes that were cut short, and the others never start. On a cluster that takes
-            a controller.
+            ``terminator()``, ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``: any of them ends
+            it. Trials that run then are stopped as successes that were cut short, and the others never start. On a
+            cluster that takes a controller.
         deadline: Time from a trial's submission by which it should end: seconds, ``"90m"``, one for each trial in a
             list, or a ``choice()`` or ``uniform()`` that each draws its own from. The policy ``deadline`` keeps it.
         target: Value of the objective that is good enough, likewise; the policy ``tradl`` uses it.

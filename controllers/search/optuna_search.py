@@ -84,7 +84,7 @@ class Study:
         self._id = self._storage.get_study_id_from_name(name)
         self._numbers: dict[TrialId, int] = {}
         self._over: set[TrialId] = set()
-        self._distributions = {dimension.name: _distribution(dimension) for dimension in spec.space}
+        self._distributions = {dimension.name: distribution_of(dimension) for dimension in spec.space}
 
     @property
     def size(self) -> int:
@@ -193,7 +193,8 @@ def sampler_of(spec: SearchSpec, seed: int) -> "BaseSampler":
     return made
 
 
-def _distribution(dimension: Dimension) -> "BaseDistribution":
+def distribution_of(dimension: Dimension) -> "BaseDistribution":
+    """Return what Optuna calls the values of a hyperparameter."""
     distributions, domain = quiet_optuna().distributions, dimension.domain
     distribution: BaseDistribution
     if isinstance(domain, Options):

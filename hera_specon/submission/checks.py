@@ -17,7 +17,7 @@ from controllers.core.stop_rules import rules_in
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.policies.wrappers.wrapper import one_objective_only
-from controllers.search import IN_A_CLUSTER, check_cost, read_search
+from controllers.search import IN_A_CLUSTER, check_cost, read_search, why_no_terminator
 from controllers.worlds.argo.calls.untrusted import quantity
 from controllers.worlds.argo.reading.planned import planned_trials
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
@@ -26,7 +26,7 @@ from hera_specon.errors import SubmissionError, SweepError
 from hera_specon.gang_request import GangRequest
 from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates, variable
 from hera_specon.settings import MOST_WORKERS
-from hera_specon.several_objectives import check_searched
+from hera_specon.several_objectives import aims_of, check_searched
 from hera_specon.submission.working_folders import folder_problems
 from mlflow_hooks import contract
 from mlflow_hooks.run_artifacts import ADDRESS as RUN_ARTIFACTS
@@ -95,8 +95,7 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     unnameable = (why_unnameable(*trial.id.partition(".")[::2]) for trial in planned)
     yield from itertools.islice(filter(None, unnameable), 1)
     yield from _annotation_problems(notes, len(planned))
-    if (rules := notes.get(labels.ANNOTATION_END_WHEN)) and not rules_in({labels.ANNOTATION_END_WHEN: str(rules)}):
-        yield f"has {str(rules)!r:.200} as annotation {labels.ANNOTATION_END_WHEN}, which is no rule; use Sweep(stop=)"
+    yield from _problems_of_stops(notes)
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
     if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
@@ -157,6 +156,17 @@ def _problems_of_aims(notes: Mapping[str, Any]) -> Iterator[str]:
         yield f"has a search that does not fit: {error}"
     except (PolicyError, SearchError):
         return  # what is wrong with these themselves is told anyway
+
+
+def _problems_of_stops(notes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the rules that end a sweep early make no sense, or could not end this one."""
+    written = str(notes.get(labels.ANNOTATION_END_WHEN) or "")
+    rules = rules_in({labels.ANNOTATION_END_WHEN: written})
+    if written and not rules:
+        yield f"has {written!r:.200} as annotation {labels.ANNOTATION_END_WHEN}, which is no rule; use Sweep(stop=)"
+    search, several = str(notes.get(labels.ANNOTATION_SEARCH) or ""), bool(aims_of(notes).further)
+    if why_not := why_no_terminator(rules, search, several=several, in_cluster=True):
+        yield f"ends by a rule that it cannot have: {why_not}"
 
 
 def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]:

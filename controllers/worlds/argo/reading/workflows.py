@@ -294,11 +294,10 @@ def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tupl
             experiment, tracking = env.get(EXPERIMENT, ""), env.get(TRACKING_URI, "")
             weight = weight_in(notes.get(labels.ANNOTATION_WEIGHT, ""))
             priority = priority_in(notes.get(labels.ANNOTATION_PRIORITY, ""))
+            # No tenant has a controller that all share compute for it.
+            means, stops = means_in(notes), rules_in(notes).without_models()
             sweeps.setdefault(
-                sweep,
-                SweepDefinition(
-                    sweep, policy, experiment, tracking, weight, priority, means_in(notes), rules_in(notes)
-                ),
+                sweep, SweepDefinition(sweep, policy, experiment, tracking, weight, priority, means, stops)
             )
     return tuple(sweeps.values())
 
