@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.goals import aims_in
 from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
@@ -77,6 +78,11 @@ class Plan:
     tracking_uri: str
     continued: bool = False
     stops: Mapping[str, StopRules] = field(default_factory=dict)
+
+    @property
+    def several(self) -> bool:
+        """Whether one of its sweeps has several objectives."""
+        return any(aims_in(trial.step.annotations).further for trial in self.program.trials())
 
 
 class LocalSweep:
@@ -264,7 +270,8 @@ class LocalSweep:
         clock: SweepClock,
     ) -> None:
         watch, asked = ObjectiveWatch(), PolicyFile(self._plan.folder)
-        change = PolicyChange(self._plan.policy, world.can, "local", self._services.screen.say)
+        say = self._services.screen.say
+        change = PolicyChange(self._plan.policy, world.can, "local", say, several=lambda: self._plan.several)
         change.take(asked.read())
         driver = steered_by(change.policy)
         left_out = written_by_us([self._state_dir])

@@ -26,7 +26,7 @@ from controllers.worlds.argo.calls.untrusted import (
     parsed,
     text,
 )
-from controllers.worlds.argo.reading.definitions import TrialDefinition, warn_once
+from controllers.worlds.argo.reading.definitions import TrialDefinition, aims_noted, warn_once
 from controllers.worlds.argo.reading.planned import holds_trials_back, planned_trials
 from controllers.worlds.argo.reading.plans import NO_PLAN, GangPlan
 from controllers.worlds.argo.reading.pods import PodRecord, Resources
@@ -105,7 +105,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class SweepDefinition:
-    """A sweep as the workflow's templates define it; ``weight`` and ``priority`` count within its namespace."""
+    """A sweep as the workflow's templates define it.
+
+    ``weight`` and ``priority`` count within its namespace. ``several`` tells that it has several objectives.
+    """
 
     id: str
     policy: str | None
@@ -115,6 +118,7 @@ class SweepDefinition:
     priority: int = 0
     means: Means = NO_MEANS
     stops: StopRules = NO_RULES
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +300,9 @@ def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tupl
             priority = priority_in(notes.get(labels.ANNOTATION_PRIORITY, ""))
             # No tenant has a controller that all share compute for it.
             means, stops = means_in(notes), rules_in(notes).without_models()
+            several = bool(aims_noted(f"sweep {sweep}", notes).further)
             sweeps.setdefault(
-                sweep, SweepDefinition(sweep, policy, experiment, tracking, weight, priority, means, stops)
+                sweep, SweepDefinition(sweep, policy, experiment, tracking, weight, priority, means, stops, several)
             )
     return tuple(sweeps.values())
 
