@@ -130,7 +130,8 @@ class _SweepTemplates(SweepTemplateBase):
     def best(self) -> BestTrial:
         """The best trial, for arguments of the steps after the sweep: ``search.best.params["lr"]``, ``.value``, ...
 
-        A last step of the sweep reads it out of MLflow then. It is there once a Steps or a DAG runs the sweep.
+        A last step of the sweep reads it out of MLflow then. It is there once a Steps or a DAG runs the sweep. Of
+        several objectives, it is the best by the first; ``front`` has the others.
 
         Raises:
             SweepError: Nothing runs the sweep yet.
@@ -151,6 +152,19 @@ class _SweepTemplates(SweepTemplateBase):
         top = self._asked.top(str(self.name), count)
         self._tell_answer()
         return top
+
+    @property
+    def front(self) -> str:
+        """The trials on the Pareto front as a JSON list, also for ``with_param=``, in order by the first objective.
+
+        An item is as one of ``top()``, with ``values`` of all objectives besides.
+
+        Raises:
+            SweepError: Nothing runs the sweep yet, or it has one objective.
+        """
+        front = self._asked.front(str(self.name), several=bool(self._objectives()[1].further))
+        self._tell_answer()
+        return front
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Hera's unions make >> fail under type checkers
         """Return the sweep as a step or task of the Steps or DAG around the call.
@@ -201,14 +215,15 @@ class _SweepTemplates(SweepTemplateBase):
                 workflow.templates.append(self._answering)
 
     def _answer_settings(self) -> AnswerSettings:
-        name, fan_out = check_sweep_name(self.name), self._fan_out()
+        name, fan_out, (objective, aims) = check_sweep_name(self.name), self._fan_out(), self._objectives()
         return AnswerSettings(
             sweep=name,
             sweep_id=sweep_id(name),
             names=tuple(self.space),
             points=fan_out.points,
             numbers=tuple(map(fan_out.number, range(len(fan_out.points)))),
-            objective=self._objectives()[0],
+            objective=objective,
+            aims=aims,
             tops=tuple(sorted(self._asked.tops)),
             register=registered_model(self.register),
             image=self.answer_image,
@@ -446,7 +461,7 @@ class Sweep(_SweepTemplates, Container):
         metrics: ``printed(...)`` or ``printed_json(...)`` where the program prints its metrics instead of logging them;
             in a list also those of Hera's that Argo tells Prometheus.
         answer: Tell what the sweep came to as outputs of its template, by a last step that reads MLflow. Without it,
-            that step is there where ``best``, ``top()`` or ``register=`` is used.
+            that step is there where ``best``, ``top()``, ``front`` or ``register=`` is used.
         answer_image: Image of that step, any with Python; by default that of the trials.
         register: Name of a model in MLflow's registry, which gets the best trial's as a new version with the alias
             ``best``, or with another one: ``"digits@champion"``.
