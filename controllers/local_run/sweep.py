@@ -35,6 +35,7 @@ from controllers.policies import Pinned
 from controllers.policies.registry import spec_or_name
 from controllers.record.actions import ActionFile
 from controllers.record.forecasts import FORECASTS_FILE, ForecastFile
+from controllers.record.others_load import OthersLoad
 from controllers.record.timeline import TimelineFile
 from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
 from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFile, elapsed_before
@@ -99,6 +100,7 @@ class LocalSweep:
         self._mlflow = LateMlflow(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
         self._begun: dict[str, int] = {}
         self._printed = PrintedObjectives(plan.folder)
+        self._others = OthersLoad()
 
     def run(self) -> tuple[RunResult, str]:
         """Run to the end and return what it came to, and what MLflow lacks of it, empty for nothing.
@@ -129,7 +131,9 @@ class LocalSweep:
             self._ledger.save(world.ledger)
             # A controller killed from here on comes back to deliver at most, and would leave its control groups.
             shares.close()
-            return self._conclude(RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1)), world)
+            interrupted_s, others = round(store.interrupted_s, 1), round(self._others.cores, 2)
+            result = RunResult(self._plan.policy.name, trials, interrupted_s, cores_of_others=others)
+            return self._conclude(result, world)
 
     def _open_world(
         self, stack: ExitStack, attempts: Attempts, interrupted: JobLedger, clock: SweepClock
@@ -231,7 +235,7 @@ class LocalSweep:
             requests=AskedFile(folder),
             stops=lambda: self._plan.stops,
             logs=(ActionFile(folder),),
-            observers=(self._mlflow,),
+            observers=(self._mlflow, self._others),
             screens=(screen,),
             cores_used=world.cores_used,
             keep_events=TimelineFile(folder / "timeline.jsonl").append,
