@@ -17,14 +17,9 @@ from hera_specon.submission.resuming import continue_manifest
 
 
 def built(**settings: Any) -> dict[str, Any]:  # noqa: ANN401 - any of Sweep's
+    given: dict[str, Any] = {"search": "grid", "objective": minimize("loss"), "state_claim": "checkpoints", **settings}
     with Workflow(generate_name="vae-", entrypoint="vae") as made:
-        Sweep(
-            name="vae",
-            image="trainer:1",
-            command=["train"],
-            space={"lr": choice(0.1, 0.2)},
-            **({"search": "grid", "objective": minimize("loss"), "state_claim": "checkpoints"} | settings),
-        )
+        Sweep(name="vae", image="trainer:1", command=["train"], space={"lr": choice(0.1, 0.2)}, **given)
     return dict(made.to_dict())
 
 

@@ -50,7 +50,7 @@ def says_optuna(evaluator: Any, trials: Sequence[Trial], below: float) -> bool: 
     for one in trials:
         assert one.progress is not None
         params = {name: float(value) for name, value in one.parameters}
-        among = {name: optuna.distributions.FloatDistribution(-5.0, 5.0) for name in params}
+        among: dict[str, Any] = {name: optuna.distributions.FloatDistribution(-5.0, 5.0) for name in params}
         study.add_trial(optuna.trial.create_trial(value=one.progress.best, params=params, distributions=among))
     with warnings.catch_warnings(action="ignore"):
         terminator = Terminator(evaluator, StaticErrorEvaluator(below), 1)
