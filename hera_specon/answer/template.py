@@ -196,7 +196,7 @@ def _told(settings: AnswerSettings) -> dict[str, str]:
         "SPECON_OUTPUTS": FOLDER,
     }
     tops = " ".join(map(str, settings.tops))
-    further, constraints = (text.replace("$", "$$") for text in settings.aims.written)
+    further, constraints = settings.aims.written
     also = {
         "SPECON_TOP": tops,
         "SPECON_REGISTER": settings.register or "",

@@ -183,7 +183,7 @@ def _check_stop(setup: "Setup", stop: StopRules) -> None:
 
     search = next((trial.search for trial in setup.workload(0).trials), "") if stop.terminator else ""
     if why_not := why_no_terminator(stop, search, several=False):
-        message = f"--stop in {setup.id}: {why_not}"
+        message = f"--stop in {setup.id}: {why_not}. C1-tpe has a search, and so has a table of curves with --search"
         raise ExperimentError(message)
 
 

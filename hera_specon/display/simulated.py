@@ -59,8 +59,8 @@ def cut_short_told(summaries: Sequence[PolicySummary]) -> str:
     if not parts:
         return ""
     return (
-        f"Ended early or never begun: {', '.join(parts)} of the trials. Their times count, and what they would have "
-        'come to does not; "x bound" is of whole trainings.'
+        f"Ended early, or never begun, of the trials: {', '.join(parts)}. Their times count up to then; "
+        '"x bound" and published figures are of whole trainings.'
     )
 
 

@@ -110,7 +110,7 @@ def test_the_best_few_are_a_list_to_fan_out_over() -> None:
 
 
 def test_the_front_of_several_objectives_is_an_output_and_constraints_are_told() -> None:
-    several = {"objective": None, "objectives": [minimize("loss"), maximize("$(accuracy)")]}
+    several = {"objective": None, "objectives": [minimize("loss"), maximize("val accuracy")]}
     with Workflow(generate_name="w-", entrypoint="main") as w:
         search, use = sweep(**several, constraints=[subject_to("memory", "<=", 512)]), later("lr")
         with Steps(name="main"):
@@ -120,7 +120,7 @@ def test_the_front_of_several_objectives_is_an_output_and_constraints_are_told()
     assert found["main"]["steps"][1][0]["withParam"] == "{{steps.search.outputs.parameters.front}}"
     assert "front" in {parameter["name"] for parameter in found["search"]["outputs"]["parameters"]}
     told = environment(found["search-best"])
-    assert told["SPECON_FURTHER"] == "maximize $$(accuracy)"
+    assert told["SPECON_FURTHER"] == "maximize val accuracy"
     assert told["SPECON_CONSTRAINTS"] == "memory <= 512"
 
 

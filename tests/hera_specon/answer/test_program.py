@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -178,6 +179,16 @@ def test_of_a_scripts_own_runs_the_newest_attempts_counts_wherever_it_is(sweep: 
     sweep.trial(0, tags={contract.TAG_ATTEMPT: "b", "mlflow.parentRunId": newest}, experiment=elsewhere)
     told = sweep.tell(SPECON_TRIALS="1")
     assert (told.outputs["run-id"], told.outputs["value"]) == (newest, "0.5")
+
+
+def test_of_runs_that_hooks_began_the_oldest_with_data_counts(sweep: EndedSweep) -> None:
+    sweep.trial(0)
+    runs = []
+    for value in (0.5, 0.1):
+        time.sleep(0.05)  # their order is that of their beginnings, in milliseconds
+        runs.append(sweep.trial(0, value))
+    told = sweep.tell()
+    assert (told.outputs["run-id"], told.outputs["value"]) == (runs[0], "0.5")
 
 
 def test_runs_of_other_sweeps_are_left_alone(sweep: EndedSweep) -> None:

@@ -135,8 +135,8 @@ def test_a_terminator_ends_the_sweeps_of_a_search_and_is_refused_where_nothing_s
     assert cut["makespan_s"]["mean"] < whole["makespan_s"]["mean"]
     assert cut["cut_short"]["mean"] > whole["cut_short"]["mean"] == 0
     told = " ".join(specon(*drawn, "--search", "tpe", "--stop", "terminator=1").output.split())
-    assert "Ended early or never begun: " in told
-    assert "of whole trainings" in told
+    assert "Ended early, or never begun, of the trials: " in told
+    assert "are of whole trainings" in told
     refused = specon(*common, "--stop", "terminator=1")
     assert (refused.exit_code, "--stop in" in refused.output, "search=tpe()" in refused.output) == (2, True, True)
 
