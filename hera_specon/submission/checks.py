@@ -95,7 +95,8 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     unnameable = (why_unnameable(*trial.id.partition(".")[::2]) for trial in planned)
     yield from itertools.islice(filter(None, unnameable), 1)
     yield from _annotation_problems(notes, len(planned))
-    yield from _problems_of_stops(notes)
+    if (rules := notes.get(labels.ANNOTATION_END_WHEN)) and not rules_in({labels.ANNOTATION_END_WHEN: str(rules)}):
+        yield f"has {str(rules)!r:.200} as annotation {labels.ANNOTATION_END_WHEN}, which is no rule; use Sweep(stop=)"
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
     if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
@@ -158,12 +159,9 @@ def _problems_of_aims(notes: Mapping[str, Any]) -> Iterator[str]:
         return  # what is wrong with these themselves is told anyway
 
 
-def _problems_of_stops(notes: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the rules that end a sweep early make no sense, or could not end this one."""
-    written = str(notes.get(labels.ANNOTATION_END_WHEN) or "")
-    rules = rules_in({labels.ANNOTATION_END_WHEN: written})
-    if written and not rules:
-        yield f"has {written!r:.200} as annotation {labels.ANNOTATION_END_WHEN}, which is no rule; use Sweep(stop=)"
+def _problems_of_terminator(notes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a terminator could not end a sweep."""
+    rules = rules_in({labels.ANNOTATION_END_WHEN: str(notes.get(labels.ANNOTATION_END_WHEN) or "")})
     search, several = str(notes.get(labels.ANNOTATION_SEARCH) or ""), bool(aims_of(notes).further)
     if why_not := why_no_terminator(rules, search, several=several, in_cluster=True):
         yield f"ends by a rule that it cannot have: {why_not}"
@@ -191,6 +189,7 @@ def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]
     if (keep := notes.get(labels.ANNOTATION_KEEP)) not in {None, *labels.Keep}:
         yield f"has {keep!r} as annotation {labels.ANNOTATION_KEEP}, which is {' or '.join(labels.Keep)}"
     yield from _problems_of_aims(notes)
+    yield from _problems_of_terminator(notes)
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:
