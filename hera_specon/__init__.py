@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hera_specon.stops import after as after
     from hera_specon.stops import budget as budget
     from hera_specon.stops import plateau as plateau
+    from hera_specon.stops import terminator as terminator
     from hera_specon.stops import value as value
     from hera_specon.sweep import FunctionSweep as FunctionSweep
     from hera_specon.sweep import Sweep as Sweep
@@ -90,6 +91,7 @@ _HOMES = {
     "after": "hera_specon.stops",
     "budget": "hera_specon.stops",
     "plateau": "hera_specon.stops",
+    "terminator": "hera_specon.stops",
     "value": "hera_specon.stops",
     "FunctionSweep": "hera_specon.sweep",
     "Sweep": "hera_specon.sweep",

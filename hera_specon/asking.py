@@ -91,6 +91,13 @@ class RunDesk:
 
         return LocalWorld.can, "local"
 
+    @property
+    def several(self) -> bool:
+        """Whether a sweep of the run has several objectives."""
+        from hera_specon.records.run_folder import run_states  # noqa: PLC0415 - as above
+
+        return any(trial.aims.further for trial in run_states(self.folder)[-1].snapshot.trials)
+
     def set_policy(self, spec: str) -> None:
         """Ask for that policy."""
         from controllers.worlds.local.engine_files import PolicyFile  # noqa: PLC0415 - as above
@@ -173,6 +180,11 @@ class WorkflowDesk:
 
         return ArgoWorld.can_at_best, "Argo"
 
+    @property
+    def several(self) -> bool:
+        """Whether a sweep of the workflow has several objectives."""
+        return any(sweep.several for sweep in self.record.sweeps)
+
     def set_policy(self, spec: str) -> None:
         """Ask for that policy.
 
@@ -245,12 +257,13 @@ def ask_for_policy(desk: Desk, policy: "Policy[Any]") -> str:
     """Ask that ``policy`` steers the rest of the sweep, and return its spec string.
 
     Raises:
-        SpeconError: The sweep is over, its world cannot do what the policy needs, or the cluster refused.
+        SpeconError: The sweep is over, its world cannot do what the policy needs, the policy goes by one objective and
+            the sweep has several, or the cluster refused.
     """
     from controllers.driving.assembly import check_policy  # noqa: PLC0415 - as above
     from controllers.policies.registry import policy_spec  # noqa: PLC0415 - as above
 
-    check_policy(policy, *desk.can)
+    check_policy(policy, *desk.can, several=desk.several)
     desk.trials()  # refuses a sweep that is over
     spec = policy_spec(policy)
     desk.set_policy(spec)

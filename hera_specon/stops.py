@@ -1,14 +1,19 @@
 """What an author says of when a sweep is to end before all of its trials have: ``Sweep(stop=...)``."""
 
 import copy
-from typing import Any
+from typing import Any, Final
 
+from controllers.core.aims import Aims
 from controllers.core.stop_rules import NO_RULES, StopRuleError, StopRules, rules_notes, rules_of
+from controllers.search import why_no_terminator
 from controllers.worlds.local.workflow.values import ManifestValueError, parse_duration
 from hera_specon.errors import SweepError
 from hera_specon.manifest import Manifest, trial_templates
 
-_HOW = 'value(0.01), plateau(trials=20, by=0.001), after("3h") or budget(cpu_hours=40), joined by |'
+_HOW = 'value(0.01), plateau(trials=20, by=0.001), terminator(), after("3h") or budget(cpu_hours=40), joined by |'
+_STAGNANT: Final = 30
+"""Trials: Optuna's own defaults, as the next one."""
+_MODELLED: Final = 20
 
 
 def value(objective: float) -> StopRules:
@@ -40,6 +45,31 @@ def plateau(*, trials: int, by: float) -> StopRules:
         SweepError: One of both is out of its bounds.
     """
     return _checked(plateau={"trials": trials, "by": _number(by)})
+
+
+def terminator(*, trials: int | None = None, regret: float | None = None) -> StopRules:
+    """End the sweep once Optuna's terminator would end its search.
+
+    Without ``regret``, that is once the best value has stood for more than ``trials`` trials
+    (``optuna.terminator.BestValueStagnationEvaluator``). With it, once a Gaussian process over the trials says that the
+    best value is likely to be less than ``regret`` from the best that there is (``RegretBoundEvaluator``; Makarova et
+    al. 2022). That needs PyTorch, and is for ``specon run`` and ``specon simulate``: the controller of a cluster fits
+    no models.
+
+    Trials count in the order of their numbers, each with the best value that it reported, also where it was ended
+    early; those that failed do not count. The sweep has a search, such as ``tpe()``, and one objective.
+
+    Args:
+        trials: How many, from 1 to 100,000; by default 30. With ``regret``, how many come to a value before the model
+            is asked; by default 20.
+        regret: A difference, above 0, in the objective's own unit.
+
+    Raises:
+        SweepError: One of both is out of its bounds.
+    """
+    if trials is None:
+        trials = _STAGNANT if regret is None else _MODELLED
+    return _checked(terminator={"trials": trials, "regret": _number(regret)})
 
 
 def after(time: float | str) -> StopRules:
@@ -98,6 +128,17 @@ def sweep_stops(stop: object, money: object) -> StopRules:
         problem = f"stop= is {_HOW}, not {stop!r}"
         raise SweepError(problem)
     return stop
+
+
+def check_terminator(stops: StopRules, search: str | None, aims: Aims) -> None:
+    """Check that a terminator among ``stops`` can end a sweep with this ``search`` on this machine.
+
+    Raises:
+        SweepError: It cannot; says why, and what to take instead.
+    """
+    if why_not := why_no_terminator(stops, search or "", several=bool(aims.further)):
+        problem = f"stop=: {why_not}"
+        raise SweepError(problem)
 
 
 def with_stops(manifest: Manifest, stops: StopRules) -> dict[str, Any]:

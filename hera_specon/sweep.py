@@ -55,7 +55,7 @@ from hera_specon.several_objectives import (
     check_searched,
 )
 from hera_specon.space import Point, Space, check_space
-from hera_specon.stops import sweep_stops
+from hera_specon.stops import check_terminator, sweep_stops
 from hera_specon.training_function import TrainingFunctionConstructor, check_signature
 from hera_specon.trial_template import (
     TrialSettings,
@@ -132,7 +132,8 @@ class _SweepTemplates(SweepTemplateBase):
     def best(self) -> BestTrial:
         """The best trial, for arguments of the steps after the sweep: ``search.best.params["lr"]``, ``.value``, ...
 
-        A last step of the sweep reads it out of MLflow then. It is there once a Steps or a DAG runs the sweep.
+        A last step of the sweep reads it out of MLflow then. It is there once a Steps or a DAG runs the sweep. Of
+        several objectives, it is the best by the first; ``front`` has the others.
 
         Raises:
             SweepError: Nothing runs the sweep yet.
@@ -153,6 +154,19 @@ class _SweepTemplates(SweepTemplateBase):
         top = self._asked.top(str(self.name), count)
         self._tell_answer()
         return top
+
+    @property
+    def front(self) -> str:
+        """The trials on the Pareto front as a JSON list, also for ``with_param=``, in order by the first objective.
+
+        An item is as one of ``top()``, with ``values`` of all objectives besides.
+
+        Raises:
+            SweepError: Nothing runs the sweep yet, or it has one objective.
+        """
+        front = self._asked.front(str(self.name), several=bool(self._objectives()[1].further))
+        self._tell_answer()
+        return front
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Hera's unions make >> fail under type checkers
         """Return the sweep as a step or task of the Steps or DAG around the call.
@@ -203,14 +217,15 @@ class _SweepTemplates(SweepTemplateBase):
                 workflow.templates.append(self._answering)
 
     def _answer_settings(self) -> AnswerSettings:
-        name, fan_out = check_sweep_name(self.name), self._fan_out()
+        name, fan_out, (objective, aims) = check_sweep_name(self.name), self._fan_out(), self._objectives()
         return AnswerSettings(
             sweep=name,
             sweep_id=sweep_id(name),
             names=tuple(self.space),
             points=fan_out.points,
             numbers=tuple(map(fan_out.number, range(len(fan_out.points)))),
-            objective=self._objectives()[0],
+            objective=objective,
+            aims=aims,
             tops=tuple(sorted(self._asked.tops)),
             register=registered_model(self.register),
             image=self.answer_image,
@@ -306,7 +321,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         workers_range(self.workers)
         check_place_among_others(self.weight, self.priority)
-        sweep_stops(self.stop, self.budget)
+        stops = sweep_stops(self.stop, self.budget)
         sweep_after(self.after)
         sweep_means(self.by, self.budget)
         own_paths(self.own_folder)
@@ -320,6 +335,7 @@ class _SweepTemplates(SweepTemplateBase):
             raise SweepError(problem)
         _, aims = self._objectives()
         check_searched(aims, self._search())
+        check_terminator(stops, self._search(), aims)
         check_policy_of_several(aims, self._policy(), self.pruner)
         fan_out, _ = self._fan_out(), self._build_trial()
         check_amount(aims, len(fan_out.points))
@@ -416,9 +432,9 @@ class Sweep(_SweepTemplates, Container):
             many nodes as that pays, or with ``by`` the fewest that end it in time. A plan, not a limit: a sweep that
             turns out longer is not ended. ``stop`` ends one.
         stop: When the sweep ends though not all of its trials have: ``value(0.01)``, ``plateau(trials=20, by=0.001)``,
-            ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``: any of them ends it. Trials that
-            run then are stopped as successes that were cut short, and the others never start. On a cluster that takes
-            a controller.
+            ``terminator()``, ``after("3h")`` or ``budget(cpu_hours=40)``, or several joined by ``|``: any of them ends
+            it. Trials that run then are stopped as successes that were cut short, and the others never start. On a
+            cluster that takes a controller.
         after: Earlier sweeps to learn from, by their ids, or ``"same experiment"`` for all of the MLflow experiment: a
             search begins with what their trials came to, and lengths are foreseen from the first second. Only what had
             ended when this sweep began counts. On a cluster that takes a controller.
@@ -452,7 +468,7 @@ class Sweep(_SweepTemplates, Container):
         metrics: ``printed(...)`` or ``printed_json(...)`` where the program prints its metrics instead of logging them;
             in a list also those of Hera's that Argo tells Prometheus.
         answer: Tell what the sweep came to as outputs of its template, by a last step that reads MLflow. Without it,
-            that step is there where ``best``, ``top()`` or ``register=`` is used.
+            that step is there where ``best``, ``top()``, ``front`` or ``register=`` is used.
         answer_image: Image of that step, any with Python; by default that of the trials.
         register: Name of a model in MLflow's registry, which gets the best trial's as a new version with the alias
             ``best``, or with another one: ``"digits@champion"``.

@@ -25,6 +25,8 @@ ORDER = {
 
 
 DIVERGED: Final = "diverged"
+_MOST_OF_FRONT: Final = 5
+"""Trials that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,18 @@ def fronts_so_far(snapshot: Snapshot) -> dict[str, list[Trial]]:
     return {
         sweep: [of[place][1] for place in pareto_front([losses for losses, _ in of])] for sweep, of in known.items()
     }
+
+
+def front_lines(snapshot: Snapshot) -> list[str]:
+    """Return a line for each sweep of several objectives: how many trials are on its front, and the first few."""
+    return [
+        formatting.printable(
+            f"on the front so far: {len(front)} trials, "
+            f"{', '.join(formatting.short_id(trial.id) for trial in front[:_MOST_OF_FRONT])}"
+            f"{'' if len(front) <= _MOST_OF_FRONT else ' and others'}"
+        )
+        for front in fronts_so_far(snapshot).values()
+    ]
 
 
 def _counts(trial: Trial) -> bool:

@@ -307,7 +307,14 @@ class CampaignRun:
     def _choose_policy(self) -> Policy[Any]:
         """Take up the policy that the workflow names, or the last that its owner chose; return the one it names."""
         policy, self._could = self._policy(), self._world.can
-        self._change = PolicyChange(policy, self._could, "Argo", self._tell_change, self._services.why_no_shares())
+        self._change = PolicyChange(
+            policy,
+            self._could,
+            "Argo",
+            self._tell_change,
+            self._services.why_no_shares(),
+            several=lambda: self._campaign.several,
+        )
         self._change.take(self._campaign.annotations.get(labels.ANNOTATION_SET_POLICY, ""))
         return policy
 

@@ -172,12 +172,17 @@ class DeadlinesMet:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One sweep under one policy. ``idle_cost`` is what stood idle on nodes of its trials, None without prices."""
+    """One sweep under one policy.
+
+    ``idle_cost`` is what stood idle on nodes of its trials, None without prices. ``cores_of_others`` is how many cores
+    others had of its nodes on average, as far as its trials lacked them; None where nobody counted.
+    """
 
     policy: str
     trials: tuple[TrialResult, ...]
     interrupted_s: float = 0.0
     idle_cost: float | None = None
+    cores_of_others: float | None = None
 
     @property
     def cost(self) -> float | None:
@@ -252,6 +257,7 @@ class RunResult:
             "makespan_s": self.makespan_s,
             "mean_completion_s": self.mean_completion_s,
             "median_completion_s": self.median_completion_s,
+            "cores_of_others": self.cores_of_others,
             "moves": sum(t.moves for t in self.trials),
             "resizes": sum(t.resizes for t in self.trials),
             "suspensions": sum(t.suspensions for t in self.trials),

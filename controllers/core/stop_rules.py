@@ -36,15 +36,28 @@ class Plateau(_Rule):
     by: Annotated[float, Field(gt=0)]
 
 
+class Terminator(_Rule):
+    """What Optuna's terminator goes by.
+
+    Without ``regret``, the best value has stood for more than ``trials`` trials. With it, a model of the trials says
+    that the best value is less than ``regret``, in the objective's own unit, from the best that there is; it is asked
+    once ``trials`` have come to a value.
+    """
+
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)]
+    regret: Annotated[float, Field(gt=0)] | None = None
+
+
 class StopRules(_Rule):
     """The rules of a sweep, None for each that it does not have.
 
     ``value`` is what the objective is to reach, ``after_s`` the seconds since the first trial started, ``cpu_hours``
-    the hours of CPU that all trials may use together.
+    the hours of CPU that all trials may use together. ``terminator`` is for sweeps with a search.
     """
 
     value: float | None = None
     plateau: Plateau | None = None
+    terminator: Terminator | None = None
     after_s: Annotated[float, Field(gt=0, le=MOST_S)] | None = None
     cpu_hours: Annotated[float, Field(gt=0, le=MOST_CPU_HOURS)] | None = None
 
@@ -64,6 +77,11 @@ class StopRules(_Rule):
             raise StopRuleError(message)
         return StopRules(**self._given, **other._given)
 
+    def without_models(self) -> "StopRules":
+        """Return the rules but for a terminator that fits models."""
+        fits = self.terminator is not None and self.terminator.regret is not None
+        return self.model_copy(update={"terminator": None}) if fits else self
+
     @property
     def _given(self) -> dict[str, Any]:
         """Each rule that there is, by its name."""
@@ -74,7 +92,13 @@ class StopRules(_Rule):
         return self._given
 
 
-_CALLED: Final = {"value": "value", "plateau": "plateau", "after_s": "after", "cpu_hours": "budget"}
+_CALLED: Final = {
+    "value": "value",
+    "plateau": "plateau",
+    "terminator": "terminator",
+    "after_s": "after",
+    "cpu_hours": "budget",
+}
 """What an author calls each rule."""
 NO_RULES: Final = StopRules()
 

@@ -13,7 +13,8 @@ from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, 
 from controllers.core.stop_rules import StopRules
 from controllers.policies import Guarded, LetGo, Managed, OffLeavingNodes, UntilEnough, WithinMeans
 from controllers.policies.comparison.clairvoyant import uninformed_parts
-from controllers.search import OptunaSearch
+from controllers.policies.wrappers.wrapper import one_objective_only
+from controllers.search import OptunaSearch, why_settled
 
 RESIZES_FREELY_S: Final = 0.5
 """The cooldown of a resize where it costs nothing, as the weight of a process does: less than between two looks."""
@@ -59,13 +60,15 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     """
     steered = Managed(policy=guard(policy)) if requests is not None else guard(policy)
     if rules := {sweep: given for sweep, given in (stops or {}).items() if given}:
-        steered = UntilEnough(policy=steered, rules=rules)
+        steered = UntilEnough(policy=steered, rules=rules, settles=why_settled)
     searches = search or OptunaSearch()
     return Engine(steered, world, source, store, logs, observers, search=searches, requests=requests, earlier=earlier)
 
 
-def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str, why_not: str = "") -> None:
-    """Refuse a policy that needs an action which the world cannot do, or knowledge that no real world has.
+def check_policy(
+    policy: Policy[Any], can: frozenset[type[Action]], world: str, why_not: str = "", *, several: bool = False
+) -> None:
+    """Refuse a policy that needs what is not there: an action of the world, knowledge, or a single objective.
 
     A share decides how fast a trial is, and never whether it runs: a policy that does more besides goes without.
 
@@ -74,9 +77,10 @@ def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str, 
         can: The actions that the world can do.
         world: What people call it.
         why_not: Why it cannot do the others, and what to do.
+        several: Whether the sweep has several objectives.
 
     Raises:
-        SpeconError: names the policy, the world and the missing actions.
+        SpeconError: names the policy, and the world and the missing actions or why it goes by one objective.
     """
     missing = policy.needs - can
     if missing and not goes_without_shares(policy, can):
@@ -90,6 +94,8 @@ def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str, 
             "it is there to compare with, in the simulator: specon simulate"
         )
         raise SpeconError(message)
+    if several and (only_one := one_objective_only(policy)):
+        raise SpeconError(only_one)
 
 
 def goes_without_shares(policy: Policy[Any], can: frozenset[type[Action]]) -> bool:

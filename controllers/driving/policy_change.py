@@ -22,6 +22,7 @@ class PolicyChange:
         world: what that is called.
         tell: called with a line for people where a change is made, or cannot be.
         why_not: why the world cannot carry out the others.
+        several: tells whether the sweep has several objectives.
     """
 
     def __init__(
@@ -31,11 +32,13 @@ class PolicyChange:
         world: str,
         tell: Callable[[str], object],
         why_not: str = "",
+        several: Callable[[], bool] = lambda: False,
     ) -> None:
         self._can = can
         self._world = world
         self._tell = tell
         self._why_not = why_not
+        self._several = several
         self._taken = ""
         self.policy = begun
 
@@ -46,7 +49,7 @@ class PolicyChange:
         self._taken = spec
         try:
             wanted = parse_policy(spec[:MOST_WRITTEN])
-            check_policy(wanted, self._can, self._world, self._why_not)
+            check_policy(wanted, self._can, self._world, self._why_not, several=self._several())
         except SpeconError as error:
             self._tell(f"the policy stays {self.policy.name}: {error}")
             return False

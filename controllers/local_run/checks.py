@@ -11,8 +11,9 @@ from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
+from controllers.core.stop_rules import rules_in
 from controllers.core.word_script import unwrap
-from controllers.search import read_search
+from controllers.search import read_search, why_no_terminator
 from controllers.worlds.local.processes.pythons import interpreter_of, is_same_interpreter
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.stand_ins import VOLUMES, WORK
@@ -135,18 +136,22 @@ def _check_annotations(step: PodStep) -> None:
     if direction not in set(Direction):
         message = f"template {step.template!r}: direction {direction!r} is not minimize or maximize"
         raise SpeconError(message)
+    search = step.annotations.get(labels.ANNOTATION_SEARCH, "")
     try:
         goals_in(step.annotations)
-        aims_in(step.annotations)
+        several = bool(aims_in(step.annotations).further)
     except GoalError as error:
         message = f"step {step.id}: {error}"
         raise SpeconError(message) from error
+    if why_not := why_no_terminator(rules_in(step.annotations), search, several=several):
+        message = f"step {step.id}: {why_not}"
+        raise SpeconError(message)
     try:
         read_own(step.annotations.get(labels.ANNOTATION_OWN_FOLDER, ""))
     except ValueError as error:
         message = f"step {step.id}: the annotation {labels.ANNOTATION_OWN_FOLDER} names {error}"
         raise SpeconError(message) from error
-    if search := step.annotations.get(labels.ANNOTATION_SEARCH):
+    if search:
         read_search(search)
 
 

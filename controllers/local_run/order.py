@@ -17,7 +17,6 @@ from controllers.driving.assembly import check_policy
 from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, cores_here
 from controllers.local_run.run_folder import RunFolder
 from controllers.policies.registry import parse_policy, policy_spec
-from controllers.policies.wrappers.wrapper import one_objective_only
 from controllers.tracking.access import shown
 from controllers.worlds.local.gpus import gpus_here
 from controllers.worlds.local.jobs import file_name
@@ -108,9 +107,9 @@ class Order:
             check_policy(policy, LocalWorld.can, "local")
         planned = check_sweep(self.program("check"), self.settings.machine({}), str(self.source))
         check_gpus(planned, gpus_here())
-        if any(aims_in(trial.step.annotations).further for trial in planned):
-            for why_not in filter(None, map(one_objective_only, self.policies)):
-                raise SpeconError(why_not)
+        several = any(aims_in(trial.step.annotations).further for trial in planned)
+        for policy in self.policies:
+            check_policy(policy, LocalWorld.can, "local", several=several)
         return planned
 
     def identity(self) -> dict[str, Any]:

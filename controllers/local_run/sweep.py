@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from controllers.core import labels
 from controllers.core.earlier import NOTHING_EARLIER, Earlier
 from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.goals import aims_in
 from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch
 from controllers.core.policy import Policy
@@ -35,6 +36,7 @@ from controllers.policies import Pinned
 from controllers.policies.registry import spec_or_name
 from controllers.record.actions import ActionFile
 from controllers.record.forecasts import FORECASTS_FILE, ForecastFile
+from controllers.record.others_load import OthersLoad
 from controllers.record.timeline import TimelineFile
 from controllers.worlds.local.attempts import Attempts, Surroundings, end_leftovers
 from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFile, elapsed_before
@@ -81,6 +83,11 @@ class Plan:
     stops: Mapping[str, StopRules] = field(default_factory=dict)
     earlier: Earlier = NOTHING_EARLIER
 
+    @property
+    def several(self) -> bool:
+        """Whether one of its sweeps has several objectives."""
+        return any(aims_in(trial.step.annotations).further for trial in self.program.trials())
+
 
 class LocalSweep:
     """Drives a plan to its end; may be built again for the same folder after any interruption."""
@@ -96,6 +103,7 @@ class LocalSweep:
         self._mlflow = LateMlflow(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
         self._begun: dict[str, int] = {}
         self._printed = PrintedObjectives(plan.folder)
+        self._others = OthersLoad()
 
     def run(self) -> tuple[RunResult, str]:
         """Run to the end and return what it came to, and what MLflow lacks of it, empty for nothing.
@@ -126,7 +134,9 @@ class LocalSweep:
             self._ledger.save(world.ledger)
             # A controller killed from here on comes back to deliver at most, and would leave its control groups.
             shares.close()
-            return self._conclude(RunResult(self._plan.policy.name, trials, round(store.interrupted_s, 1)), world)
+            interrupted_s, others = round(store.interrupted_s, 1), round(self._others.cores, 2)
+            result = RunResult(self._plan.policy.name, trials, interrupted_s, cores_of_others=others)
+            return self._conclude(result, world)
 
     def _open_world(
         self, stack: ExitStack, attempts: Attempts, interrupted: JobLedger, clock: SweepClock
@@ -229,7 +239,7 @@ class LocalSweep:
             stops=lambda: self._plan.stops,
             earlier=lambda: self._plan.earlier,
             logs=(ActionFile(folder),),
-            observers=(self._mlflow,),
+            observers=(self._mlflow, self._others),
             screens=(screen,),
             cores_used=world.cores_used,
             keep_events=TimelineFile(folder / "timeline.jsonl").append,
@@ -268,7 +278,8 @@ class LocalSweep:
         clock: SweepClock,
     ) -> None:
         watch, asked = ObjectiveWatch(), PolicyFile(self._plan.folder)
-        change = PolicyChange(self._plan.policy, world.can, "local", self._services.screen.say)
+        say = self._services.screen.say
+        change = PolicyChange(self._plan.policy, world.can, "local", say, several=lambda: self._plan.several)
         change.take(asked.read())
         driver = steered_by(change.policy)
         left_out = written_by_us([self._state_dir])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
+from math import isfinite
 from operator import attrgetter, is_not
 from typing import Final, TypedDict
 
@@ -128,7 +129,7 @@ def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: s
     if trial.progress is not None and (before is None or before.progress is not trial.progress):
         report, known = trial.progress, before.progress.steps_total if before and before.progress else None
         total = report.steps_total if report.steps_total != known else None
-        events.append(
-            TimelineEvent(now, EventKind.REPORT, name, value=report.latest, step=report.step, steps_total=total)
-        )
+        also = {metric: value for metric, value in report.also if isfinite(value)}
+        came = TimelineEvent(now, EventKind.REPORT, name, value=report.latest, step=report.step, steps_total=total)
+        events.append(replace(came, also=also or None))
     return events

@@ -4,7 +4,7 @@ Written while a sweep runs, read by reports and comparisons. All times are secon
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -38,7 +38,10 @@ class EventKind(StrEnum):
     OUTLOOK = "outlook"
     """Something else is foreseen, or became of a goal: ``reason`` is that in words, empty where nothing is any more."""
     REPORT = "report"
-    """The objective was read: ``value``, ``step``, and ``steps_total`` where that is news."""
+    """The objective was read: ``value``, ``step``, and ``steps_total`` where that is news.
+
+    ``also`` are the finite values of the other metrics that count for the sweep.
+    """
     USAGE = "usage"
     """Cores a trial used on average since the last such event: ``node``, ``value``."""
 
@@ -60,6 +63,7 @@ class TimelineEvent:
     reason: str | None = None
     steps_total: int | None = None
     nodes: tuple[str, ...] | None = None
+    also: Mapping[str, float] | None = None
 
     @property
     def places(self) -> tuple[str, ...]:

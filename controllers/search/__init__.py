@@ -12,6 +12,8 @@ from controllers.search.spec import NumberRange as NumberRange
 from controllers.search.spec import Options as Options
 from controllers.search.spec import SearchSpec as SearchSpec
 from controllers.search.spec import read_search as read_search
+from controllers.search.terminator import why_no_terminator as why_no_terminator
+from controllers.search.terminator import why_settled as why_settled
 
 __all__ = [
     "IN_A_CLUSTER",
@@ -26,4 +28,6 @@ __all__ = [
     "check_cost",
     "read_search",
     "what_is_learnt",
+    "why_no_terminator",
+    "why_settled",
 ]

@@ -108,7 +108,7 @@ class Study:
             raise SearchError(why_not)
         self._spec = spec
         self._storage = optuna.storages.InMemoryStorage()
-        self._distributions = {dimension.name: _distribution(dimension) for dimension in spec.space}
+        self._distributions = {dimension.name: distribution_of(dimension) for dimension in spec.space}
         self._trained = {frozenset(lesson.values) for lesson in before if lesson.came_to}
         with _told_as_errors_of(spec):
             sources = self._sources(before)
@@ -290,7 +290,8 @@ def sampler_of(spec: SearchSpec, seed: int, sources: "Sequence[FrozenTrial]" = (
     return made
 
 
-def _distribution(dimension: Dimension) -> "BaseDistribution":
+def distribution_of(dimension: Dimension) -> "BaseDistribution":
+    """Return what Optuna calls the values of a hyperparameter."""
     distributions, domain = quiet_optuna().distributions, dimension.domain
     distribution: BaseDistribution
     if isinstance(domain, Options):

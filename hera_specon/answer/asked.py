@@ -6,7 +6,7 @@ from typing import Protocol
 
 from hera.workflows.models import ContinueOn
 
-from hera_specon.answer.outputs import TOP, BestTrial, check_top
+from hera_specon.answer.outputs import FRONT, TOP, BestTrial, check_top
 from hera_specon.errors import SweepError
 
 
@@ -59,6 +59,17 @@ class AskedAnswer:
         tag = self._tag(sweep, f"top({number})")
         self.tops.add(number)
         return tag(f"{TOP}{number}")
+
+    def front(self, sweep: str, *, several: bool) -> str:
+        """Return the trials on the Pareto front of ``sweep`` as a list to fan out over.
+
+        Raises:
+            SweepError: Nothing runs the sweep yet, or it has one objective.
+        """
+        if not several:
+            problem = f"front of sweep {sweep!r} needs objectives=[...]: with one objective, best is the answer"
+            raise SweepError(problem)
+        return self._tag(sweep, "front")(FRONT)
 
     def _tag(self, sweep: str, what: str) -> Callable[[str], str]:
         if self.node is None:

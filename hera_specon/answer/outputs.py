@@ -12,6 +12,8 @@ PARAM: Final = "param-"
 TOP: Final = "top-"
 PLAIN: Final = ("value", "trial", "run-id", "checkpoint", "params", "trials")
 """Outputs that every sweep has which tells its answer."""
+FRONT: Final = "front"
+"""The output that only a sweep of several objectives has."""
 OF_MODEL: Final = ("model-version", "model-uri")
 """Those that only a sweep with ``register=`` has."""
 MOST_TOP: Final = 100
@@ -126,16 +128,18 @@ class BestTrial:
         return self.tag(name)
 
 
-def output_names(names: Sequence[str], tops: Sequence[int], *, registers: bool) -> tuple[str, ...]:
+def output_names(names: Sequence[str], tops: Sequence[int], *, registers: bool, several: bool) -> tuple[str, ...]:
     """Return the names of all outputs of a sweep that tells its answer.
 
     Args:
         names: Those of its hyperparameters.
         tops: How many of the best trials are asked for as lists.
         registers: Whether it registers the best model.
+        several: Whether it has several objectives.
     """
     of_params = (f"{PARAM}{input_name(name)}" for name in names)
-    return (*PLAIN, *of_params, *(f"{TOP}{count}" for count in sorted(tops)), *(OF_MODEL if registers else ()))
+    also = (*((FRONT,) if several else ()), *(OF_MODEL if registers else ()))
+    return (*PLAIN, *of_params, *(f"{TOP}{count}" for count in sorted(tops)), *also)
 
 
 def check_top(count: object) -> int:

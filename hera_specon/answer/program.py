@@ -34,6 +34,8 @@ GREATEST = 1.7976931348623157e308
 """What MLflow's SQL stores keep in the place of infinity."""
 AGAIN = frozenset([408, 429, 500, 502, 503, 504])
 PAGE, MOST_RUNS, MOST_SAID = 1000, 100_000, 20
+MOST_IN_ORDER = 2
+"""Objectives that a front can have so that its trials, in order by the first, are in order by the others, too."""
 
 
 class AnswerError(SystemExit):
@@ -249,13 +251,37 @@ def checkpoints(number: str, run_id: str) -> str:
 def outcome(run: dict[str, Any], value: float | None) -> str:
     """Return how a trial ended. Where its sweep goes on without those that failed, Argo does not tell which did."""
     status, succeeded = run["info"].get("status"), env("SPECON_ALL_SUCCEEDED") == "true"
-    if tags(run).get("specon.outcome") == "stopped":
-        return "stopped"
-    if status != "FINISHED" and not (succeeded and status == "RUNNING"):
+    stopped = tags(run).get("specon.outcome") == "stopped"
+    if not stopped and status != "FINISHED" and not (succeeded and status == "RUNNING"):
         return "failed"
+    if value is not None and math.isfinite(value) and not keeps_constraints(run):
+        return "breaks a constraint"
+    if stopped:
+        return "stopped"
     if value is None:
         return "no value"
     return "succeeded" if math.isfinite(value) else "diverged"
+
+
+def wanted(name: str) -> list[list[str]]:
+    """Return the words of each objective beside the first, or of each constraint; a metric may have blanks."""
+    return [part.split(" ") for part in env(name).split(", ") if part]
+
+
+def keeps_constraints(run: dict[str, Any]) -> bool:
+    """Return whether the newest values of a run keep each constraint; one that is not known is broken."""
+    for words in wanted("SPECON_CONSTRAINTS"):
+        value, bound = metrics(run).get(" ".join(words[:-2]), math.nan), float(words[-1])
+        if not (math.isfinite(value) and (value <= bound if words[-2] == "<=" else value >= bound)):
+            return False
+    return True
+
+
+def values_of(run: dict[str, Any], value: float | None) -> dict[str, float | None]:
+    """Return the value of each objective, None where it is no number."""
+    known = {env("SPECON_OBJECTIVE"): value}
+    known.update({name: metrics(run).get(name) for name in (" ".join(words[1:]) for words in wanted("SPECON_FURTHER"))})
+    return {name: one if one is not None and math.isfinite(one) else None for name, one in known.items()}
 
 
 def trials_of(runs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -274,6 +300,8 @@ def trials_of(runs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
                 "checkpoint": checkpoints(number, run_id),
             }
         )
+        if env("SPECON_FURTHER"):
+            told[-1]["values"] = values_of(run, value)
     told.sort(key=lambda trial: (not has_model(trial), loss(trial)))
     return told
 
@@ -289,6 +317,27 @@ def loss(trial: dict[str, Any]) -> float:
         return 0.0
     value = float(trial["value"])
     return -value if env("SPECON_DIRECTION") == "maximize" else value
+
+
+def front_of(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the trials that no other beats, as good by all and better by one, in order by the first objective."""
+    ways = [env("SPECON_DIRECTION") == "maximize"]
+    ways += [words[0] == "maximize" for words in wanted("SPECON_FURTHER")]
+    known = []
+    for place, trial in enumerate(trials):
+        values = list(trial["values"].values())
+        if has_model(trial) and None not in values:
+            known.append((tuple(-one if up else one for one, up in zip(values, ways)), place))  # noqa: B905 - see points()
+    front: list[tuple[float, ...]] = []
+    found = []
+    # In this order, whatever beats one comes before it. Of two objectives the last on the front is the best by the
+    # second.
+    for losses, place in sorted(known):
+        beside = front if len(ways) > MOST_IN_ORDER else front[-1:]
+        if not any(other != losses and all(a <= b for a, b in zip(other, losses)) for other in beside):  # noqa: B905 - as above
+            front.append(losses)
+            found.append(trials[place])
+    return found
 
 
 def why_none(trials: list[dict[str, Any]], runs: dict[str, dict[str, Any]]) -> str:
@@ -362,6 +411,9 @@ def outputs_of(trials: list[dict[str, Any]]) -> dict[str, str]:
         "trials": within_bounds(trials),
     }
     found.update({"param-" + input_name(name): text_of(name, value) for name, value in params.items()})
+    if env("SPECON_FURTHER"):
+        front = [dict(item_of(trial), values=trial["values"]) for trial in front_of(trials)]
+        found["front"] = within_bounds(front)
     for count in env("SPECON_TOP").split():
         found["top-" + count] = json.dumps([item_of(trial) for trial in ranked[: int(count)]])
     return found

@@ -27,6 +27,7 @@ from hera.workflows.models import (
 )
 
 from controllers.core import labels
+from controllers.core.aims import Aims
 from hera_specon.answer.outputs import output_names
 from hera_specon.errors import SweepError
 from hera_specon.pod_spec import helpers_patch
@@ -50,7 +51,8 @@ _AMOUNTS: Final = {"cpu": "50m", "memory": "64Mi"}, {"cpu": "500m", "memory": "2
 class AnswerSettings:
     """What a sweep tells, and the trials that it is told of.
 
-    ``points`` are their hyperparameters, empty ones where a search gives them. ``tops`` are how many of the best are
+    ``points`` are their hyperparameters, empty ones where a search gives them. ``aims`` are what the sweep wants beside
+    its first ``objective``. ``tops`` are how many of the best are
     asked for as lists, ``register`` is the model's name and alias. ``image`` is that of the step, None for that of the
     trials. With ``tolerant`` the answer is that of the trials that did not fail. ``store`` is where checkpoints are
     kept, None for the folder ``root``.
@@ -62,6 +64,7 @@ class AnswerSettings:
     points: tuple[Point, ...]
     numbers: tuple[str, ...]
     objective: Objective
+    aims: Aims
     tops: tuple[int, ...]
     register: str | None
     image: str | None
@@ -72,7 +75,7 @@ class AnswerSettings:
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the outputs."""
-        return output_names(self.names, self.tops, registers=self.register is not None)
+        return output_names(self.names, self.tops, registers=self.register is not None, several=bool(self.aims.further))
 
 
 def add_answer(template: Template, settings: AnswerSettings) -> Template:
@@ -193,5 +196,11 @@ def _told(settings: AnswerSettings) -> dict[str, str]:
         "SPECON_OUTPUTS": FOLDER,
     }
     tops = " ".join(map(str, settings.tops))
-    also = {"SPECON_TOP": tops, "SPECON_REGISTER": settings.register or ""}
+    further, constraints = settings.aims.written
+    also = {
+        "SPECON_TOP": tops,
+        "SPECON_REGISTER": settings.register or "",
+        "SPECON_FURTHER": further,
+        "SPECON_CONSTRAINTS": constraints,
+    }
     return told | {name: value for name, value in also.items() if value}

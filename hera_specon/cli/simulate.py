@@ -172,7 +172,19 @@ def _orders(request: SimulateRequest) -> "list[ExperimentPlan]":
     if given and not any(Path(name).is_file() for name in names):
         message = f"{given[0]} says how to draw a sweep from a table of learning curves, but none is named."
         raise ExperimentError(message)
+    for setup in setups:
+        _check_stop(setup, request.stop)
     return [ExperimentPlan(setup, request.policies or setup.policies, stops=request.stop) for setup in setups]
+
+
+def _check_stop(setup: "Setup", stop: StopRules) -> None:
+    """Refuse a terminator where nothing searches: it would end no run."""
+    from controllers.search import why_no_terminator  # noqa: PLC0415 - `specon --help` must not wait for it
+
+    search = next((trial.search for trial in setup.workload(0).trials), "") if stop.terminator else ""
+    if why_not := why_no_terminator(stop, search, several=False):
+        message = f"--stop in {setup.id}: {why_not}. C1-tpe has a search, and so has a table of curves with --search"
+        raise ExperimentError(message)
 
 
 def _setup(name: str, request: SimulateRequest) -> "Setup":

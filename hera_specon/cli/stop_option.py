@@ -8,7 +8,7 @@ import click
 from controllers.core.errors import SpeconError
 from controllers.core.stop_rules import NO_RULES, StopRules
 
-FORMS: Final = "value=0.01, plateau=20:0.001, after=3h or cpu-hours=40"
+FORMS: Final = "value=0.01, plateau=20:0.001, terminator=30, after=3h or cpu-hours=40"
 
 
 class StopRule(click.ParamType[StopRules]):
@@ -36,6 +36,9 @@ def _rule(text: str) -> StopRules:
         case "plateau":
             trials, _, by = given.partition(":")
             return stops.plateau(trials=int(trials), by=float(by))
+        case "terminator":
+            trials, _, regret = given.partition(":")
+            return stops.terminator(trials=int(trials), regret=float(regret) if regret else None)
         case "after":
             return stops.after(given)
         case "cpu-hours":

@@ -12,7 +12,7 @@ from rich.text import Text
 from controllers.core.forecast import EndRange
 from controllers.core.model import Category, Phase, Snapshot
 from hera_specon import formatting
-from hera_specon.sweep_state import NodeRow, SweepState, TrialCounts, TrialRow, best_so_far, fronts_so_far
+from hera_specon.sweep_state import NodeRow, SweepState, TrialCounts, TrialRow, best_so_far, front_lines
 
 CATEGORY_STYLE = {Category.PROGRESSING: "blue", Category.WATCHING: "yellow", Category.CONVERGED: "magenta"}
 PHASE_STYLE = {
@@ -29,7 +29,6 @@ PHASE_STYLE = {
 NEUTRAL = "cyan"
 BAR_WIDTH = 14
 SHARE_WIDTH = 8
-_MOST_OF_FRONT = 5
 LONGEST_ID = 24
 """Characters of a trial's id that are shown even where lines are short."""
 TITLES = (
@@ -82,15 +81,7 @@ def best_lines(snapshot: Snapshot) -> list[str]:
 
     Of several objectives it tells how many trials are on the front, and the first few of them.
     """
-    fronts = [
-        formatting.printable(
-            f"on the front so far: {len(front)} trials, "
-            f"{', '.join(formatting.short_id(trial.id) for trial in front[:_MOST_OF_FRONT])}"
-            f"{'' if len(front) <= _MOST_OF_FRONT else ' and others'}"
-        )
-        for front in fronts_so_far(snapshot).values()
-    ]
-    return fronts + [
+    return front_lines(snapshot) + [
         formatting.printable(
             f"best so far: {formatting.figure(value)} by {formatting.short_id(trial.id)} "
             f"{formatting.params(dict(trial.parameters))}".rstrip()

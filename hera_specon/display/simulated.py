@@ -52,11 +52,24 @@ def titles(experiment: Setup) -> tuple[str, ...]:
     return ("policy", *(measure.title for measure in experiment.measures), *TITLES)
 
 
+def cut_short_told(summaries: Sequence[PolicySummary]) -> str:
+    """Return which part of the trials each policy, or a rule, ended early; empty where all trained to their end."""
+    told = [(summary.policy, summary.over_seeds(lambda run: run.cut_short)) for summary in summaries]
+    parts = [f"{_share(mean)} under {policy}" for policy, mean in told if mean is not None and mean.mean > 0]
+    if not parts:
+        return ""
+    return (
+        f"Ended early, or never begun, of the trials: {', '.join(parts)}. Their times count up to then; "
+        '"x bound" and published figures are of whole trainings.'
+    )
+
+
 def experiment_table(experiment: Setup, summaries: Sequence[PolicySummary]) -> Table:
-    """Return the table of one experiment."""
+    """Return the table of one experiment; what was ended early stands below it."""
     seeds = summaries[0].seeds
     title = f"{experiment.id}: {experiment.title} ({seeds} seed{'s' * (seeds > 1)})"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.caption, table.caption_justify = cut_short_told(summaries) or None, "left"
     for number, title in enumerate(titles(experiment)):
         table.add_column(title, justify="right" if number else "left", overflow="fold")
     for row in experiment_rows(experiment, summaries):

@@ -49,6 +49,8 @@ def comparison_table(results: Sequence[RunResult]) -> RenderableType:
     delivered = [row.cores_delivered for row in rows]
     if None not in delivered:
         table.add_row("CPU delivered", *(f"{formatting.cores(cores or 0.0)} cores" for cores in delivered))
+    if any(row.others for row in rows):
+        table.add_row("CPU of others", *(f"{formatting.cores(row.others)} cores" for row in rows))
     notes = (Text(formatting.printable(note), style="yellow") for note in noise(rows))
     failed = (Text(formatting.printable(note), style="bold red") for note in warnings(rows))
     ended = (Text(formatting.printable(told)) for row in rows for told in told_endings(row.result))

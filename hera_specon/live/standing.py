@@ -10,7 +10,7 @@ from controllers.core.model import Ask, NodeName
 from controllers.record.timeline import EventKind, TimelineEvent
 from hera_specon import formatting
 from hera_specon.report.environment import environment
-from hera_specon.sweep_state import SweepState, TrialRow, best_so_far
+from hera_specon.sweep_state import SweepState, TrialRow, best_so_far, front_lines
 
 MOST_TRIALS: Final = 1000
 """Trials that are listed; those at work come first."""
@@ -80,7 +80,7 @@ class SweepStanding:
         return (
             environment("hera_specon.live")
             .get_template("standing.html.j2")
-            .render(it=self, state=state, count=state.counted, best=best, left=left)
+            .render(it=self, state=state, count=state.counted, best=best, fronts=front_lines(state.snapshot), left=left)
         )
 
 

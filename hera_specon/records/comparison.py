@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from controllers.core.results import Comparison, RunResult, compare
 from hera_specon.records.repeats import compare_repeats, groups, number_repeats
+
+_LEAST_OF_OTHERS: Final = 0.05
+"""Cores: less is told by no count exactly enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,12 @@ class ComparisonRow:
         seconds = [trial.cpu_seconds for trial in self.result.trials if trial.cpu_seconds is not None]
         whole = len(seconds) == len(self.result.trials) and self.result.makespan_s > 0
         return sum(seconds) / self.result.makespan_s if whole else None
+
+    @property
+    def others(self) -> float:
+        """Cores that others had of its nodes on average; 0 where that is too little to matter, or not known."""
+        cores = self.result.cores_of_others or 0.0
+        return cores if cores >= _LEAST_OF_OTHERS else 0.0
 
     @property
     def failed(self) -> int:

@@ -284,6 +284,7 @@ def _trial(name: str, events: Events, direction: Direction) -> Trial:
         workers=next((len(event.places) for event in reversed(events) if event.places), 1),
         attempt=newest.attempt or 0,
         moves=sum(event.kind is EventKind.MOVE for event in events),
+        sweep=name.rpartition(".")[0],
         progress=Progress(
             first=values[0],
             best=min(values) if direction is Direction.MINIMIZE else max(values),
@@ -291,6 +292,7 @@ def _trial(name: str, events: Events, direction: Direction) -> Trial:
             step=report.step or 0,
             at=report.at,
             steps_total=totals[-1] if totals else None,
+            also=tuple((report.also or {}).items()),
         )
         if values
         else None,

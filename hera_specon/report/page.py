@@ -73,6 +73,7 @@ def parts(record: RunRecord) -> dict[str, Any]:
     """Return what the template shows of ``record``."""
     colours = trial_colours(trial for run in record.runs for trial in run.history.stretches)
     results = record.results()
+    compared = comparison_rows(results)
     policies = policies_in(record.about.get("policies") or [run.policy for run in record.runs])
     end = max(run.history.end for run in record.runs)
     objective = str(record.about.get("objective") or "objective")
@@ -82,7 +83,7 @@ def parts(record: RunRecord) -> dict[str, Any]:
         "name": record.about.get("name") or record.folder.name,
         "facts": facts(record.about),
         "unfinished": [run.policy for run in record.runs if run.result is None],
-        "rows": comparison_rows(results),
+        "rows": compared,
         "missing": [line for result in results for line in missing_objectives(result).lines],
         "uncounted": [line for result in results for line in not_counted(result)],
         "risks": risks(policies),
@@ -98,6 +99,7 @@ def parts(record: RunRecord) -> dict[str, Any]:
         "leaders": [leaders_of(run.policy, sweep, ranked) for run, sweep, ranked in ranked_by_sweep(record.runs)],
         "early_orders": [order for run in record.runs if (order := early_order(run, direction))],
         "first_rung": FIRST_RUNG,
+        "others": any(row.others for row in compared),
         "ended_early": [(run.policy, early) for run in record.runs if (early := ended_early(run))],
         "completion": completion_chart(results) if results else "",
         "foreseen": forecast_chart(record.runs, end),

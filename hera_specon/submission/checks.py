@@ -18,7 +18,7 @@ from controllers.core.stop_rules import rules_in
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.policies.wrappers.wrapper import one_objective_only
-from controllers.search import IN_A_CLUSTER, check_cost, read_search
+from controllers.search import IN_A_CLUSTER, check_cost, read_search, why_no_terminator
 from controllers.worlds.argo.calls.untrusted import quantity
 from controllers.worlds.argo.reading.planned import planned_trials
 from controllers.worlds.local.workflow import ExpressionError, RetryRule
@@ -27,7 +27,7 @@ from hera_specon.errors import SubmissionError, SweepError
 from hera_specon.gang_request import GangRequest
 from hera_specon.manifest import Manifest, program, runs_gang, sweep_of, trial_templates, variable
 from hera_specon.settings import MOST_WORKERS
-from hera_specon.several_objectives import check_searched
+from hera_specon.several_objectives import aims_of, check_searched
 from hera_specon.submission.working_folders import folder_problems
 from mlflow_hooks import contract
 from mlflow_hooks.run_artifacts import ADDRESS as RUN_ARTIFACTS
@@ -162,6 +162,14 @@ def _problems_of_aims(notes: Mapping[str, Any]) -> Iterator[str]:
         return  # what is wrong with these themselves is told anyway
 
 
+def _problems_of_terminator(notes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a terminator could not end a sweep."""
+    rules = rules_in({labels.ANNOTATION_END_WHEN: str(notes.get(labels.ANNOTATION_END_WHEN) or "")})
+    search, several = str(notes.get(labels.ANNOTATION_SEARCH) or ""), bool(aims_of(notes).further)
+    if why_not := why_no_terminator(rules, search, several=several, in_cluster=True):
+        yield f"ends by a rule that it cannot have: {why_not}"
+
+
 def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]:
     for name, value in notes.items():
         if name.startswith(labels.DOMAIN) and len(str(value)) > most_read_of(name):
@@ -184,6 +192,7 @@ def _annotation_problems(notes: Mapping[str, Any], trials: int) -> Iterator[str]
     if (keep := notes.get(labels.ANNOTATION_KEEP)) not in {None, *labels.Keep}:
         yield f"has {keep!r} as annotation {labels.ANNOTATION_KEEP}, which is {' or '.join(labels.Keep)}"
     yield from _problems_of_aims(notes)
+    yield from _problems_of_terminator(notes)
     try:
         goals_in({name: str(value) for name, value in notes.items() if "{{" not in str(value)})
     except GoalError as error:

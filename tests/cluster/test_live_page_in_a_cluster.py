@@ -5,7 +5,7 @@ import pytest
 from hera_specon.cluster.access import open_cluster
 from hera_specon.live.cluster import ClusterShelf
 from tests.cluster.sweeps.bench import Bench
-from tests.cluster.sweeps.namespace import controller_kubeconfig
+from tests.cluster.sweeps.namespace import reader_kubeconfig
 from tests.cluster.sweeps.proofs import check_whole
 from tests.hera_specon.live.served import Served, serving
 
@@ -42,7 +42,7 @@ def test_a_sweep_is_shown_while_it_runs_and_when_it_is_over_and_takes_no_orders(
 
 def test_who_may_read_one_namespace_sees_no_sweep_of_another(bench: Bench) -> None:
     workflow = bench.submit(steps=5)
-    login = controller_kubeconfig(bench.kubectl, bench.folder / "reader.kubeconfig")
+    login = reader_kubeconfig(bench.kubectl, bench.folder / "reader.kubeconfig")
     for namespace, seen in ((bench.namespace, True), ("kube-system", False)):
         access = open_cluster(str(login), None, namespace)
         with serving(ClusterShelf(access, bench.tracking.uri)) as served:

@@ -15,6 +15,7 @@ from controllers.driving.assembly import assemble
 from controllers.policies import Ahead, Default
 from controllers.worlds.simulated.world import MemoryStore
 from tests.contract.bench import Behaviour, Bench
+from tests.contract.test_searched_trials import SEARCH
 
 LONG = Behaviour(steps=2000, cpu="300m")
 """Each node has room for one of them."""
@@ -96,3 +97,19 @@ def test_a_new_controller_goes_on_ending_the_sweep(bench: Bench) -> None:
     steered.until(lambda: bench.ended("a", "b", "c") and bench.world.finished)
     assert set(over(bench).values()) == {(True, "sweep ended: 1 min have passed")}
     assert not bench.world.failed
+
+
+def test_a_sweep_is_ended_once_optunas_terminator_would_end_its_search(bench: Bench) -> None:
+    short, long_ = (Behaviour(steps=steps, search=SEARCH) for steps in (1, 2000))
+    bench.submit(a=short, b=short, c=short, d=long_)
+    steered = Steered(bench, Ahead(), rules_of(terminator={"trials": 1}))
+    steered.until(lambda: bench.ended("a", "b", "c") and bench.trial("d").steady)
+    for name, value in (("a", 0.1), ("b", 0.7)):
+        steered.report(name, value)
+    steered.tick()
+    steered.tick()
+    assert not bench.ended("d")
+    steered.report("c", 0.5)
+    steered.until(lambda: bench.ended("d") and bench.world.finished)
+    why = "sweep ended: 2 trials in a row have found nothing better"
+    assert over(bench) == {**dict.fromkeys("abc", (True, "")), "d": (True, why)}

@@ -75,6 +75,7 @@ class RunFigures:
 
     ``bound_ratio`` is the makespan, ``mean_bound_ratio`` the mean completion time, as a multiple of its lower bound.
     ``measures`` are the experiment's own, by name: None where there is nothing to measure or to compare with.
+    ``cut_short`` is the part of the trials that were ended early or never began.
     """
 
     makespan_s: float
@@ -89,6 +90,7 @@ class RunFigures:
     moves: int
     resizes: int
     measures: Mapping[str, float | None]
+    cut_short: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ class PolicySummary:
             "mean_bound_ratio": self._told(lambda run: run.mean_bound_ratio),
             "moves": self._told(lambda run: run.moves),
             "resizes": self._told(lambda run: run.resizes),
+            "cut_short": self._told(lambda run: run.cut_short),
             "measures": {name: self._told(partial(_own_measure, name)) for name in self.runs[0].measures},
             **self._best_models(),
         }
@@ -269,6 +272,7 @@ def _figures(ran: ComparedRun, bounds: tuple[float, float], measures: Sequence[R
         mean_bound_ratio=result.mean_completion_s / bounds[1],
         moves=sum(trial.moves for trial in result.trials),
         resizes=sum(trial.resizes for trial in result.trials),
+        cut_short=statistics.fmean(bool(trial.stopped) for trial in result.trials),
         # A change against the baseline says nothing of the baseline itself.
         measures={
             measure.name: None if measure.unit == "change" and ran.run is ran.baseline else measure.of(ran)

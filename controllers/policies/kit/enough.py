@@ -1,11 +1,11 @@
 """Whether a sweep needs no more of its trials, by the rules that its author gave. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
-from controllers.core.model import Direction, Phase, Trial, TrialId
+from controllers.core.model import Direction, Phase, Progress, Trial, TrialId
 from controllers.core.policy import CLOCK_SLACK
 from controllers.core.stop_rules import Plateau, StopRules, duration_told
 
@@ -18,11 +18,13 @@ class SweepCourse:
     """How a sweep has gone so far, beside what its trials show.
 
     ``began_at`` is when its first trial started, in seconds of the sweep's clock, None before. ``held`` are the core
-    seconds that trials have requested while they ran, of those that report no CPU time.
+    seconds that trials have requested while they ran, of those that report no CPU time. ``judged`` is how many
+    trials had come to a value when a terminator was asked last.
     """
 
     began_at: float | None = None
     held: Mapping[TrialId, float] = field(default_factory=dict)
+    judged: int = 0
 
 
 def why_enough(rules: StopRules, now: float, trials: Sequence[Trial], course: SweepCourse) -> str:
@@ -35,6 +37,11 @@ def why_enough(rules: StopRules, now: float, trials: Sequence[Trial], course: Sw
         course: What else is known of it.
     """
     return next(filter(None, _whys(rules, now, trials, course)), "")
+
+
+def come_to_values(trials: Iterable[Trial]) -> list[tuple[Trial, Progress]]:
+    """Return those of ``trials`` that are over and have a value, with it: one that failed has none."""
+    return [(trial, trial.progress) for trial in trials if trial.phase in _WELL and trial.progress is not None]
 
 
 def _whys(rules: StopRules, now: float, trials: Sequence[Trial], course: SweepCourse) -> Iterator[str]:
@@ -97,9 +104,8 @@ def _no_better(rule: Plateau, trials: Sequence[Trial]) -> str:
     when they reported last.
     """
     losses = {
-        (trial.progress.at, trial.id): trial.progress.best * (1 if trial.direction is Direction.MINIMIZE else -1)
-        for trial in trials
-        if trial.phase in _WELL and trial.progress is not None
+        (progress.at, trial.id): progress.best * (1 if trial.direction is Direction.MINIMIZE else -1)
+        for trial, progress in come_to_values(trials)
     }
     last = set(nlargest(rule.trials, losses))
     earlier = [loss for ended, loss in losses.items() if ended not in last]

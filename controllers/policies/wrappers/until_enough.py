@@ -3,16 +3,16 @@
 The sweep is over for good then, however its trials look later: those that are cut short may still report better values.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import SkipValidation, TypeAdapter, ValidationError
 
 from controllers.core.actions import Decision, Proposal, Stop
 from controllers.core.model import Phase, Snapshot, Trial
-from controllers.core.stop_rules import ENDED, NO_RULES, StopRules
-from controllers.policies.kit.enough import SweepCourse, course_after, holds_untold, why_enough
+from controllers.core.stop_rules import ENDED, NO_RULES, StopRules, Terminator
+from controllers.policies.kit.enough import SweepCourse, come_to_values, course_after, holds_untold, why_enough
 from controllers.policies.wrappers.wrapper import AroundOne
 
 S = TypeVar("S")
@@ -40,6 +40,10 @@ class KnownEnds:
     over: Mapping[str, SweepEnd] = field(default_factory=dict)
     looked_at: float | None = None
 
+    def judged_of(self, sweep: str) -> int:
+        """Return how many trials of ``sweep`` its terminator has judged."""
+        return self.courses.get(sweep, SweepCourse()).judged
+
 
 @dataclass(frozen=True, slots=True)
 class EnoughState(Generic[S]):
@@ -59,6 +63,10 @@ class _Kept:
 _KEPT: Final = TypeAdapter(_Kept)
 
 
+def _never(_rule: Terminator, _trials: Sequence[Trial]) -> str:
+    return ""
+
+
 class UntilEnough(AroundOne):
     """Ends each sweep of ``rules`` by the first of them that holds, and leaves the rest to ``policy``.
 
@@ -69,6 +77,8 @@ class UntilEnough(AroundOne):
 
     rules: Mapping[str, StopRules]
     """By the name of the sweep."""
+    settles: SkipValidation[Callable[[Terminator, Sequence[Trial]], str]] = _never
+    """Returns why a terminator would end the search of a sweep with these trials, empty while it would not. Pure."""
 
     @property
     def state_type(self) -> type[EnoughState[Any]]:
@@ -115,9 +125,13 @@ class UntilEnough(AroundOne):
             trials = [trial for trial in snapshot.trials if trial.sweep == sweep]
             counts = rules.cpu_hours is not None
             course = course_after(courses.get(sweep, SweepCourse()), now, trials, passed_s if counts else None)
-            courses[sweep] = course
+            came = 0 if rules.terminator is None else len(come_to_values(trials))
+            courses[sweep] = replace(course, judged=came)
             counting = counting or (counts and holds_untold(trials))
-            if why := why_enough(rules, now, trials, course):
+            why = why_enough(rules, now, trials, course)
+            if not why and rules.terminator is not None and came > before.judged_of(sweep):
+                why = self.settles(rules.terminator, trials)
+            if why:
                 over[sweep] = SweepEnd(rules, why)
         # A state that stays the same is not written again.
         return KnownEnds(courses, over, now if counting else None)

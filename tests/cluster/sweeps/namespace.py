@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import yaml
 
+from hera_specon.doctor.checks.permissions import READ
+from hera_specon.doctor.facts import Permission
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.namespaces import namespace
 from tests.cluster.sweeps import descent, gang_descent
@@ -17,6 +19,7 @@ from tests.cluster.sweeps.descent_sweep import CLAIM, JOBS
 from tests.manifests.kustomize import MANIFESTS, render
 
 ACCOUNT: Final = "specon-controller"
+READER: Final = "reader"
 _OF_THE_CLUSTER: Final = frozenset({"ClusterRole", "ClusterRoleBinding"})
 
 
@@ -37,9 +40,22 @@ def sweep_namespace(kubectl: Kubectl, name: str, state: Path) -> Iterator[Kubect
                 kubectl("delete", kind, name, "--wait=false", "--ignore-not-found")
 
 
-def controller_kubeconfig(inside: Kubectl, path: Path) -> Path:
-    """Write a kubeconfig file with which one acts as the controller's service account and nothing else."""
-    token = inside("create", "token", ACCOUNT, "--duration=3h").strip()
+def reader_kubeconfig(inside: Kubectl, path: Path) -> Path:
+    """Write a kubeconfig file of somebody who may see a namespace's sweeps as ``specon doctor`` says, and no more.
+
+    That is less than the controller may: it learns of workflows by watching them, and gets none alone.
+    """
+    inside("create", "serviceaccount", READER)
+    for permission in (*READ, Permission("list", "pods")):
+        role = f"{READER}-{permission.verb}-{permission.resource}"
+        inside("create", "role", role, f"--verb={permission.verb}", f"--resource={permission.whole_name}")
+        inside("create", "rolebinding", role, f"--role={role}", f"--serviceaccount={inside.namespace}:{READER}")
+    return controller_kubeconfig(inside, path, READER)
+
+
+def controller_kubeconfig(inside: Kubectl, path: Path, account: str = ACCOUNT) -> Path:
+    """Write a kubeconfig file with which one acts as a service account, the controller's, and nothing else."""
+    token = inside("create", "token", account, "--duration=3h").strip()
     found = yaml.safe_load(inside.kubeconfig.read_text())
     cluster = found["clusters"][0]["cluster"]
     if "certificate-authority" in cluster:
@@ -49,8 +65,8 @@ def controller_kubeconfig(inside: Kubectl, path: Path) -> Path:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "cluster", "cluster": cluster}],
-        "users": [{"name": ACCOUNT, "user": {"token": token}}],
-        "contexts": [{"name": "sweeps", "context": {"cluster": "cluster", "user": ACCOUNT}}],
+        "users": [{"name": account, "user": {"token": token}}],
+        "contexts": [{"name": "sweeps", "context": {"cluster": "cluster", "user": account}}],
         "current-context": "sweeps",
     }
     path.touch(mode=0o600)

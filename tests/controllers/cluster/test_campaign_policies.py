@@ -8,7 +8,7 @@ import pytest
 from mlflow.entities import Metric
 
 from controllers.core import labels
-from controllers.core.actions import Migrate, Place, Resize, Suspend
+from controllers.core.actions import Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import TrialId
 from controllers.record.timeline import EventKind
 from hera_specon.records.tracked import policy_of
@@ -130,6 +130,16 @@ def test_a_policy_that_cannot_be_is_told_once_and_changes_nothing(
     it.step_until(run, it.parents)
     run.step(it.campaign)
     assert sum("the policy stays default" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_a_pruner_that_somebody_writes_onto_a_sweep_of_several_objectives_is_refused_by_name(
+    stage: Callable[..., Stage], caplog: pytest.LogCaptureFixture
+) -> None:
+    it = stage(policy="default", annotations={labels.ANNOTATION_SET_POLICY: "optuna"})
+    it.campaign = replace(it.campaign, several=True)
+    it.world.can |= {Stop}
+    it.step_until(it.start(), it.parents)
+    assert "the policy stays default: policy 'optuna' takes no sweep of several objectives" in caplog.text
 
 
 SHARES_ONLY, ALL = "flowcon", frozenset({Resize, Migrate, Place})

@@ -88,6 +88,12 @@ def test_each_report_of_the_objective_is_recorded_once(tmp_path: Path) -> None:
     assert [(event.value, event.step) for event in events if event.kind is EventKind.REPORT] == [(0.5, 7)]
 
 
+def test_a_report_tells_the_other_metrics_that_count_as_far_as_they_are_numbers(tmp_path: Path) -> None:
+    seen = Progress(1.0, 0.5, 0.5, 7, 1.0, also=(("latency", 3.0), ("memory", float("nan"))))
+    (_, _, report) = record(tmp_path / "t.jsonl", RUNNING, replace(RUNNING, progress=seen))
+    assert report.also == {"latency": 3.0}
+
+
 def test_a_last_line_cut_short_is_passed_over_but_a_broken_one_before_it_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     record(path, RUNNING)

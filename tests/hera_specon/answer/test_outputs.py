@@ -6,7 +6,7 @@ import pytest
 from hera.workflows import DAG, Container, CronWorkflow, Parameter, Steps, Workflow, WorkflowTemplate
 from hera.workflows.models import ContinueOn
 
-from hera_specon import Sweep, SweepError, choice, log_uniform, minimize
+from hera_specon import Sweep, SweepError, choice, log_uniform, maximize, minimize, subject_to
 from hera_specon.submission.edits import Overrides, edit_manifest
 
 Manifest = dict[str, Any]
@@ -107,6 +107,33 @@ def test_the_best_few_are_a_list_to_fan_out_over() -> None:
     found = templates(w)
     assert found["main"]["steps"][1][0]["withParam"] == "{{steps.search.outputs.parameters.top-3}}"
     assert environment(found["search-best"])["SPECON_TOP"] == "3"
+
+
+def test_the_front_of_several_objectives_is_an_output_and_constraints_are_told() -> None:
+    several = {"objective": None, "objectives": [minimize("loss"), maximize("val accuracy")]}
+    with Workflow(generate_name="w-", entrypoint="main") as w:
+        search, use = sweep(**several, constraints=[subject_to("memory", "<=", 512)]), later("lr")
+        with Steps(name="main"):
+            search()
+            use(arguments={"lr": "{{item.param-lr}}"}, with_param=search.front)
+    found = templates(w)
+    assert found["main"]["steps"][1][0]["withParam"] == "{{steps.search.outputs.parameters.front}}"
+    assert "front" in {parameter["name"] for parameter in found["search"]["outputs"]["parameters"]}
+    told = environment(found["search-best"])
+    assert told["SPECON_FURTHER"] == "maximize val accuracy"
+    assert told["SPECON_CONSTRAINTS"] == "memory <= 512"
+
+
+def test_one_objective_has_no_front_and_says_so() -> None:
+    with Workflow(generate_name="w-", entrypoint="main") as w:
+        search = sweep(answer=True)
+        with Steps(name="main"):
+            search()
+            with pytest.raises(SweepError, match=r"front of sweep 'search' needs objectives=\[\.\.\.\]"):
+                _ = search.front
+    found = templates(w)
+    assert "front" not in {parameter["name"] for parameter in found["search"]["outputs"]["parameters"]}
+    assert not {"SPECON_FURTHER", "SPECON_CONSTRAINTS"} & environment(found["search-best"]).keys()
 
 
 def test_the_last_step_runs_in_the_trials_image_as_their_user_and_is_told_no_trials_own_values() -> None:

@@ -2,11 +2,14 @@
 
 import json
 import math
+import time
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from controllers.core.aims import pareto_front
 from hera_specon.answer import program
 from mlflow_hooks import contract
 from tests.hera_specon.answer.told import EndedSweep
@@ -73,6 +76,48 @@ def test_a_run_that_nobody_ended_is_a_success_only_where_argo_says_that_all_are(
     assert (sweep.folder / "here" / "trial").read_text() == "t001"
 
 
+def test_a_trial_that_breaks_a_constraint_or_has_not_told_is_never_the_best(sweep: EndedSweep) -> None:
+    for number, memory in enumerate((600.0, None, 500.0, 512.0)):
+        run = sweep.trial(number, 0.1 * (1 + number))
+        if memory is not None:
+            sweep.client.log_metric(run, "peak memory", memory)
+    told = sweep.tell(SPECON_CONSTRAINTS="peak memory <= 512, peak memory >= 505.5")
+    assert told.outputs["trial"] == "t003"
+    assert [trial["outcome"] for trial in told.json("trials")] == ["succeeded", *["breaks a constraint"] * 3]
+    none = sweep.tell(SPECON_CONSTRAINTS="peak memory <= 1")
+    assert (none.code, "4 breaks a constraint" in none.error) == (1, True)
+
+
+def test_the_front_has_those_that_no_other_beats_with_all_their_values(sweep: EndedSweep) -> None:
+    runs = {}
+    for number, (loss, accuracy) in enumerate(((0.1, 0.5), (0.3, 0.9), (0.2, 0.5), (0.0, math.nan))):
+        runs[number] = sweep.trial(number, loss)
+        sweep.client.log_metric(runs[number], "val accuracy", accuracy)
+    sweep.trial(4, 0.0)
+    told = sweep.tell(SPECON_FURTHER="maximize val accuracy")
+    front = told.json("front")
+    assert [(one["trial"], one["values"]) for one in front] == [
+        ("t000", {"loss": 0.1, "val accuracy": 0.5}),
+        ("t001", {"loss": 0.3, "val accuracy": 0.9}),
+    ]
+    assert (front[0]["run_id"], front[0]["params"], front[1]["param-lr"]) == (runs[0], {"lr": 0.0}, "0.1")
+    # One value of several decides which is the best; the trial without the other is a model, too.
+    assert told.outputs["trial"] in {"t003", "t004"}
+
+
+@pytest.mark.parametrize("objectives", [2, 3])
+def test_the_front_is_the_one_that_the_report_shows(objectives: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = Random(objectives)  # noqa: S311 - nothing secret
+    drawn = [tuple(float(chance.randint(0, 9)) for _ in range(objectives)) for _ in range(60)]
+    monkeypatch.setenv("SPECON_DIRECTION", "minimize")
+    monkeypatch.setenv("SPECON_FURTHER", ", ".join(f"minimize m{number}" for number in range(1, objectives)))
+    trials = [
+        {"trial": place, "value": values[0], "outcome": "succeeded", "values": dict(enumerate(values))}
+        for place, values in enumerate(drawn)
+    ]
+    assert sorted(trial["trial"] for trial in program.front_of(trials)) == pareto_front(drawn)
+
+
 def test_where_no_trial_has_a_value_the_step_fails_and_says_why(sweep: EndedSweep) -> None:
     sweep.trial(0, 0.1, metric="accuracy")
     sweep.trial(1, status="FAILED")
@@ -134,6 +179,16 @@ def test_of_a_scripts_own_runs_the_newest_attempts_counts_wherever_it_is(sweep: 
     sweep.trial(0, tags={contract.TAG_ATTEMPT: "b", "mlflow.parentRunId": newest}, experiment=elsewhere)
     told = sweep.tell(SPECON_TRIALS="1")
     assert (told.outputs["run-id"], told.outputs["value"]) == (newest, "0.5")
+
+
+def test_of_runs_that_hooks_began_the_oldest_with_data_counts(sweep: EndedSweep) -> None:
+    sweep.trial(0)
+    runs = []
+    for value in (0.5, 0.1):
+        time.sleep(0.05)  # their order is that of their beginnings, in milliseconds
+        runs.append(sweep.trial(0, value))
+    told = sweep.tell()
+    assert (told.outputs["run-id"], told.outputs["value"]) == (runs[0], "0.5")
 
 
 def test_runs_of_other_sweeps_are_left_alone(sweep: EndedSweep) -> None:

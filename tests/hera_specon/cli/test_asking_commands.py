@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from controllers.core.labels import ANNOTATION_ADOPTED, ANNOTATION_ASKED, ANNOTATION_SET_POLICY
+from controllers.core.labels import (
+    ANNOTATION_ADOPTED,
+    ANNOTATION_ASKED,
+    ANNOTATION_FURTHER_OBJECTIVES,
+    ANNOTATION_SET_POLICY,
+)
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
 from tests.hera_specon.cli.api_server import Cluster
 from tests.hera_specon.cli.cluster_objects import PODS, WORKFLOWS, listed, pod, workflow
@@ -136,6 +141,24 @@ def test_a_policy_that_cannot_steer_is_refused(
     assert refused.exit_code == 2
     assert told in refused.stderr
     assert not (part / "set-policy").exists()
+
+
+def test_a_pruner_is_refused_by_name_for_a_sweep_of_several_objectives(
+    specon_there: Specon, tmp_path: Path, part: Path, cluster: Cluster
+) -> None:
+    about = {"name": "demo-1", "policies": ["ahead"], "further_objectives": "minimize latency"}
+    (part.parent / "run.json").write_text(json.dumps(about))
+    held = workflow()
+    (template,) = (one for one in held["spec"]["templates"] if one["name"] == "vae-trial")
+    template["metadata"]["annotations"][ANNOTATION_FURTHER_OBJECTIVES] = "minimize latency"
+    hold(cluster, held)
+    for sweep in ("demo-1", "vae-x1"):
+        here = ("--state-dir", str(tmp_path))
+        refused = specon_there("set-policy", sweep, "ahead+optuna:pruner=median", *here)
+        assert refused.exit_code == 2
+        assert "policy 'optuna' takes no sweep of several objectives" in refused.stderr
+        assert specon_there("set-policy", sweep, "promote", *here).exit_code == 0
+    assert [asked.method for asked in cluster.asked].count("PATCH") == 1
 
 
 def test_in_a_cluster_another_policy_is_an_annotation(specon_there: Specon, cluster: Cluster) -> None:

@@ -118,5 +118,28 @@ def test_what_is_wrong_is_said_before_anything_runs(arguments: list[str], told: 
     assert told in done.output
 
 
+ONCE = ("--seeds", "1", "--processes", "1")
+
+
+def test_a_terminator_ends_the_sweeps_of_a_search_and_is_refused_where_nothing_searches(tmp_path: Path) -> None:
+    rows = ((config, epoch, 100 * epoch * (1 + config), 1 / epoch) for config in range(6) for epoch in (1, 2, 3))
+    text = "task,config,parameter.rate,epoch,seconds,loss\n"
+    text += "".join(f"x,{config},{config},{epoch},{seconds},{loss}\n" for config, epoch, seconds, loss in rows)
+    (table := tmp_path / "curves.csv").write_text(text)
+    drawn = (str(table), "--policy", "default", "--objective", "loss", "--trials", "6", "--nodes", "1", *ONCE)
+    common = (*drawn, "--json", "-")
+    whole, cut = (
+        json.loads(specon(*common, "--search", "tpe", *stop).stdout)["experiments"][0]
+        for stop in ((), ("--stop", "terminator=1"))
+    )
+    assert cut["makespan_s"]["mean"] < whole["makespan_s"]["mean"]
+    assert cut["cut_short"]["mean"] > whole["cut_short"]["mean"] == 0
+    told = " ".join(specon(*drawn, "--search", "tpe", "--stop", "terminator=1").output.split())
+    assert "Ended early, or never begun, of the trials: " in told
+    assert "are of whole trainings" in told
+    refused = specon(*common, "--stop", "terminator=1")
+    assert (refused.exit_code, "--stop in" in refused.output, "search=tpe()" in refused.output) == (2, True, True)
+
+
 def test_the_help_has_examples() -> None:
     assert "specon simulate S4 --policy default --policy specon --seeds 30" in specon("--help").output

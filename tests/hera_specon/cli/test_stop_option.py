@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from controllers.core.stop_rules import StopRules
 from hera_specon.cli.stop_option import StopRule, stop_option
-from hera_specon.stops import after, budget, plateau, value
+from hera_specon.stops import after, budget, plateau, terminator, value
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,8 @@ from hera_specon.stops import after, budget, plateau, value
         ("value=0.01", value(0.01)),
         ("value=-1e-3", value(-0.001)),
         ("plateau=20:0.001", plateau(trials=20, by=0.001)),
+        ("terminator=30", terminator()),
+        ("terminator=20:0.01", terminator(regret=0.01)),
         ("after=3h", after("3h")),
         ("cpu-hours=40", budget(cpu_hours=40)),
     ],
@@ -25,7 +27,10 @@ def test_a_rule_is_read(text: str, rule: StopRules) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0.01", "value", "value=low", "value=nan", "plateau=20", "plateau=x:1", "after=soon", "cpu-hours=0", "by=3"],
+    [
+        *("", "0.01", "value", "value=low", "value=nan", "plateau=20", "plateau=x:1", "after=soon", "cpu-hours=0"),
+        *("terminator", "terminator=0", "terminator=9:0", "terminator=9:low", "by=3"),
+    ],
 )
 def test_what_is_no_rule_is_refused_with_its_value_and_the_forms(text: str) -> None:
     with pytest.raises(

@@ -3,16 +3,17 @@ from pathlib import Path
 
 from controllers.core.model import Ask, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
-from hera_specon.live.standing import MOST_ACTIONS, newest_actions, node_lines, trial_lines
+from hera_specon.display.boards import best_lines
+from hera_specon.live.standing import MOST_ACTIONS, SweepStanding, newest_actions, node_lines, trial_lines
 from hera_specon.records.run_folder import run_states
-from hera_specon.sweep_state import SweepState
+from hera_specon.sweep_state import SweepState, to_json
 from tests.hera_specon.report.large_run import write_large_run
 
 
-def standing(folder: Path, *events: TimelineEvent) -> SweepState:
+def standing(folder: Path, *events: TimelineEvent, **about: str) -> SweepState:
     part = folder / "00-ahead"
     part.mkdir()
-    (folder / "run.json").write_text(json.dumps({"name": "demo", "policies": ["ahead"]}))
+    (folder / "run.json").write_text(json.dumps({"name": "demo", "policies": ["ahead"], **about}))
     (part / "ledger.json").write_text("{}")
     TimelineFile(part / "timeline.jsonl").append(events)
     return run_states(folder)[-1]
@@ -20,6 +21,10 @@ def standing(folder: Path, *events: TimelineEvent) -> SweepState:
 
 def began(trial: str, node: str, at: float = 0.0) -> TimelineEvent:
     return TimelineEvent(at, EventKind.PHASE, trial, phase="running", node=node, cpu=1.5, attempt=1)
+
+
+def told(trial: str, value: float, also: dict[str, float] | None) -> TimelineEvent:
+    return TimelineEvent(1.0, EventKind.REPORT, trial, value=value, step=1, also=also)
 
 
 def test_a_node_that_stands_idle_is_seen(tmp_path: Path) -> None:
@@ -35,6 +40,21 @@ def test_a_node_that_stands_idle_is_seen(tmp_path: Path) -> None:
 
     assert (busy.name, busy.trials, busy.held, busy.used) == ("node-1", ("d.t0",), 1.5, 1.25)
     assert (idle.name, idle.trials, idle.held, idle.used) == ("node-2", (), 0, None)
+
+
+def test_the_front_is_shown_while_the_sweep_runs_on_the_page_and_by_the_command(tmp_path: Path) -> None:
+    values = {"d.t0": (1.0, {"latency": 9.0}), "d.t1": (2.0, {"latency": 3.0}), "d.t2": (3.0, {"latency": 4.0})}
+    events = [
+        event for trial, (value, also) in values.items() for event in (began(trial, "n1"), told(trial, value, also))
+    ]
+    events += [began("d.t3", "n1"), told("d.t3", 0.1, None)]
+
+    state = standing(tmp_path, *events, further_objectives="minimize latency")
+
+    assert to_json(state)["front"] == {"d": ["d.t0", "d.t1"]}
+    assert best_lines(state.snapshot) == ["on the front so far: 2 trials, d.t0, d.t1"]
+    page = SweepStanding(state=state, nodes=(), idle=0, trials=()).html()
+    assert "on the front so far: 2 trials, d.t0, d.t1" in page
 
 
 def test_a_gang_holds_cores_on_each_of_its_nodes(tmp_path: Path) -> None:

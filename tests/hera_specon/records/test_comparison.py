@@ -93,6 +93,16 @@ def test_the_cores_that_each_run_had_stand_beside_its_times() -> None:
     assert comparison_rows([run("default", 10)])[0].cores_delivered is None
 
 
+def test_what_others_had_stands_beside_the_times_where_it_matters() -> None:
+    runs = [replace(run("default", 10), cores_of_others=1.5), replace(run("specon", 10), cores_of_others=0.04)]
+    with (console := Console(width=100)).capture() as captured:
+        console.print(comparison_table(runs))
+    assert re.search(r"CPU of others +1.5 cores +0 cores", captured.get())
+    with console.capture() as captured:
+        console.print(comparison_table(runs[1:]))
+    assert "CPU of others" not in captured.get()
+
+
 def test_failed_trials_are_pointed_out() -> None:
     (warning,) = warnings(comparison_rows([run("default", 10, 20, succeeded=False)]))
 

@@ -1,6 +1,7 @@
 """Nodes that stood idle are named on the page, with those that never held a trial."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,12 @@ def test_the_axis_of_forecasts_is_not_ruled_by_the_first_that_knew_little(tmp_pa
 def test_the_cpu_that_was_delivered_stands_beside_a_comparison(tmp_path: Path) -> None:
     folder = write_example_run(tmp_path)
     assert ">CPU delivered<" in page(load_run(folder))
+
+
+def test_what_others_had_stands_beside_a_comparison_where_there_were_any(tmp_path: Path) -> None:
+    record = load_run(write_example_run(tmp_path))
+    assert "CPU of others" not in page(record)
+    runs = [replace(run, result=run.result and replace(run.result, cores_of_others=1.25)) for run in record.runs]
+    shown = page(replace(record, runs=tuple(runs)))
+    assert ">CPU of others<" in shown
+    assert ">1.25 cores<" in shown

@@ -57,7 +57,7 @@ class Campaign:
     policy belong here too. ``home_known`` tells that the sweep's first workflow is there, and in the same namespace:
     where it is gone, only MLflow knows whose sweep this one continues. ``weight`` and ``priority`` are the highest
     of its sweeps, ``means`` what all of them may take, ``stops`` the rules that end each early, by its name, ``after``
-    what each learns from.
+    what each learns from. ``several`` tells that one of them has several objectives.
     """
 
     namespace: str
@@ -76,6 +76,7 @@ class Campaign:
     means: Means = NO_MEANS
     stops: Mapping[str, StopRules] = field(default_factory=dict)
     after: Mapping[str, AfterSweeps] = field(default_factory=dict)
+    several: bool = False
 
     def owns(self, trial: TrialDefinition) -> bool:
         """Whether a trial of the workflow belongs to this campaign."""
@@ -382,6 +383,7 @@ def _campaigns_of(workflow: WorkflowRecord, default_policy: str, *, home_known: 
             means=together(sweeps[sweep].means for sweep in ids),
             stops={sweep.removeprefix(f"{workflow.sweep_uid}."): sweeps[sweep].stops for sweep in ids},
             after={sweep.removeprefix(f"{workflow.sweep_uid}."): sweeps[sweep].after for sweep in ids},
+            several=any(sweeps[sweep].several for sweep in ids),
         )
         for policy, ids in by_policy.items()
     ]

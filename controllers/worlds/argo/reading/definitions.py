@@ -134,7 +134,7 @@ def read_definition(
         parameters=parameters_in(params),
         search=annotations.get(labels.ANNOTATION_SEARCH, ""),
         min_workers=int(least),
-        aims=_aims(where, annotations),
+        aims=aims_noted(where, annotations),
     )
 
 
@@ -151,7 +151,8 @@ def _goals(where: str, annotations: Mapping[str, str]) -> AskedGoals:
         return AskedGoals()
 
 
-def _aims(where: str, annotations: Mapping[str, str]) -> Aims:
+def aims_noted(where: str, annotations: Mapping[str, str]) -> Aims:
+    """Return what a sweep wants beside its first objective; what cannot be read is told once, and left out."""
     try:
         return aims_in(annotations)
     except GoalError as error:

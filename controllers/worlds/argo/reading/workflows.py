@@ -27,7 +27,7 @@ from controllers.worlds.argo.calls.untrusted import (
     parsed,
     text,
 )
-from controllers.worlds.argo.reading.definitions import TrialDefinition, warn_once
+from controllers.worlds.argo.reading.definitions import TrialDefinition, aims_noted, warn_once
 from controllers.worlds.argo.reading.planned import holds_trials_back, planned_trials
 from controllers.worlds.argo.reading.plans import NO_PLAN, GangPlan
 from controllers.worlds.argo.reading.pods import PodRecord, Resources
@@ -106,7 +106,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class SweepDefinition:
-    """A sweep as the workflow's templates define it; ``weight`` and ``priority`` count within its namespace."""
+    """A sweep as the workflow's templates define it.
+
+    ``weight`` and ``priority`` count within its namespace. ``several`` tells that it has several objectives.
+    """
 
     id: str
     policy: str | None
@@ -117,6 +120,7 @@ class SweepDefinition:
     means: Means = NO_MEANS
     stops: StopRules = NO_RULES
     after: AfterSweeps = NOT_AFTER
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,11 +300,13 @@ def _sweeps(templates: Mapping[str, Template], known: Mapping[str, str]) -> tupl
             experiment, tracking = env.get(EXPERIMENT, ""), env.get(TRACKING_URI, "")
             weight = weight_in(notes.get(labels.ANNOTATION_WEIGHT, ""))
             priority = priority_in(notes.get(labels.ANNOTATION_PRIORITY, ""))
+            # No tenant has a controller that all share compute for it.
+            means, stops = means_in(notes), rules_in(notes).without_models()
+            several = bool(aims_noted(f"sweep {sweep}", notes).further)
             sweeps.setdefault(
                 sweep,
                 SweepDefinition(
-                    *(sweep, policy, experiment, tracking, weight, priority, means_in(notes), rules_in(notes)),
-                    after_in(notes),
+                    sweep, policy, experiment, tracking, weight, priority, means, stops, after_in(notes), several
                 ),
             )
     return tuple(sweeps.values())

@@ -1,6 +1,6 @@
 """A sweep is ended by its author's rules: what runs is stopped, what waits never starts, under any policy."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ import pytest
 from controllers.core.actions import Action, Decision, Place, Proposal, Resize, Stop
 from controllers.core.model import Ask, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.policy import dump_state, load_state, state_after_another
-from controllers.core.stop_rules import StopRules, rules_of
+from controllers.core.stop_rules import StopRules, Terminator, rules_of
 from controllers.driving.assembly import guard_policy
 from controllers.policies import Ahead, Fifo, Managed, UntilEnough
 from controllers.policies.kit.settings import NoState
@@ -156,3 +156,22 @@ def test_an_owner_is_heard_for_the_trials_of_other_sweeps() -> None:
     trials = (*of("vae", trial("a", "n1", progress=GOOD)), *of("gru", trial("e", "n1")))
     decision = policy.decide(replace(at(60.0, trials), asked={TrialId("e"): Ask.STOP}), policy.initial())
     assert [type(one.action) for one in decision.proposals] == [Stop, Stop]
+
+
+def test_a_terminator_is_asked_once_for_each_trial_that_comes_to_a_value() -> None:
+    asked: list[int] = []
+
+    def settles(_rule: Terminator, trials: Sequence[Trial]) -> str:
+        asked.append(sum(one.phase.ended for one in trials))
+        return "nothing better comes" if len(asked) == 2 else ""
+
+    policy = UntilEnough(policy=Busy(), rules={"vae": rules_of(terminator={"trials": 1})}, settles=settles)
+    first, second = (trial(name, "n1", phase=Phase.SUCCEEDED, progress=GOOD) for name in "ac")
+    runs = trial("b", "n1", progress=GOOD)
+    failed = trial("d", phase=Phase.FAILED, progress=GOOD)
+    looks = [(runs,), (first, runs), (first, runs, failed), (first, second, runs), (first, second, runs)]
+    decisions = decided(policy, *(at(float(now), of("vae", *seen)) for now, seen in enumerate(looks)))
+    assert asked == [1, 2]
+    why = "sweep ended: nothing better comes"
+    stopped = [[one.reason for one in decision.proposals] for decision in decisions]
+    assert stopped == [["why not"], ["why not"], ["why not"], [why], [why]]

@@ -94,7 +94,7 @@ def test_figures_for_scripts_are_complete_and_the_baseline_is_not_compared_with_
     keys = [
         "experiment", "policy", "seeds", "effective", "makespan_s", "makespan_change", "mean_completion_s",
         "mean_change", "median_completion_s", "faster_share", "worst_loser", "bound_ratio", "mean_bound_ratio", "moves",
-        "resizes", "measures",
+        "resizes", "cut_short", "measures",
     ]  # fmt: skip
     assert list(default) == list(specon) == keys
     assert specon["effective"] == "specon"
