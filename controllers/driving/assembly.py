@@ -12,7 +12,7 @@ from controllers.core.ports import ActionLog, MetricSource, Observer, Requests, 
 from controllers.core.stop_rules import StopRules
 from controllers.policies import Guarded, LetGo, Managed, OffLeavingNodes, UntilEnough, WithinMeans
 from controllers.policies.comparison.clairvoyant import uninformed_parts
-from controllers.search import OptunaSearch
+from controllers.search import OptunaSearch, explored
 
 RESIZES_FREELY_S: Final = 0.5
 """The cooldown of a resize where it costs nothing, as the weight of a process does: less than between two looks."""
@@ -57,7 +57,8 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     steered = Managed(policy=guard(policy)) if requests is not None else guard(policy)
     if rules := {sweep: given for sweep, given in (stops or {}).items() if given}:
         steered = UntilEnough(policy=steered, rules=rules)
-    return Engine(steered, world, source, store, logs, observers, search=search or OptunaSearch(), requests=requests)
+    search = search or OptunaSearch()
+    return Engine(steered, world, source, store, logs, observers, search=search, requests=requests, explore=explored)
 
 
 def check_policy(policy: Policy[Any], can: frozenset[type[Action]], world: str, why_not: str = "") -> None:
