@@ -31,9 +31,7 @@ def why_no_clones(policy: Policy[Any], *, search: str, gang: bool, store: str, p
     if gang:
         return f"{subject} takes no trials of several workers: their checkpoints are not copied"
     if store:
-        return (
-            f"{subject} copies checkpoints between folders, and these are kept in {store[:80]}: leave state= out"
-        )
+        return f"{subject} copies checkpoints between folders, and these are kept in {store[:80]}: leave state= out"
     if printed:
         return f"{subject} needs programs with the hooks, which save checkpoints: metrics=printed() is for others"
     try:
