@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
-from controllers.core.model import NodeName, Parameters, Phase, Trial, TrialId
+from controllers.core.model import NodeName, Phase, Trial, TrialId
 from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.report_log import CpuUse, ReportLog
 from controllers.worlds.simulated.workload import Network, TrialSpec
@@ -264,16 +264,12 @@ class TrialRun:
         periodic = 0.0 if every is None else math.floor(self.work / every + 1e-9) * every
         return max(self.saved, periodic)
 
-    def follow(self, parent: "TrialRun", parameters: Parameters) -> None:
-        """Go on from the newest checkpoint of ``parent``, along its curve, while the trial is suspended.
-
-        What the ``parameters`` change in a training is not known, so they change nothing.
-        """
-        work = parent.spec
+    def follow(self, parent: "TrialRun", spec: TrialSpec) -> None:
+        """Go on from the newest checkpoint of ``parent`` as ``spec`` does, while the trial is suspended."""
         self.lineage = (*self.lineage, parent.spec.id)
-        self.spec = replace(self.spec, work_s=work.work_s, reports=work.reports, parameters=parameters)
+        self.spec = spec
         self.work = self.saved = self.saved_before = parent.kept
-        self.log.follow(self.spec)
+        self.log.follow(spec)
         self.change()
 
     def enter(self, stage: Stage) -> None:

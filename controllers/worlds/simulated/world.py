@@ -18,7 +18,7 @@ from controllers.worlds.simulated.faults import SpotLoss, WorldFault
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.spot import SpotProvider
 from controllers.worlds.simulated.trial_run import WAITING, Stage, TrialRun
-from controllers.worlds.simulated.workload import Surrogate
+from controllers.worlds.simulated.workload import Surrogate, following
 
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
@@ -212,8 +212,7 @@ class SimulatedWorld:
             self._cluster.enqueue(run)
         return DONE
 
-    @staticmethod
-    def _clone(run: TrialRun, clone: Clone, parent: TrialRun | None) -> Outcome:
+    def _clone(self, run: TrialRun, clone: Clone, parent: TrialRun | None) -> Outcome:
         if run.stage is not Stage.SUSPENDED:
             return refused("the trial is not suspended")
         if parent is None or parent is run:
@@ -226,7 +225,10 @@ class SimulatedWorld:
             return refused(f"it makes {len(run.spec.reports)} steps, and {clone.parent} {len(parent.spec.reports)}")
         if not parent.kept:
             return refused(f"{clone.parent} has no checkpoint")
-        run.follow(parent, bound_parameters(dict(clone.point)))
+        spec = following(run.spec, parent.spec)
+        if self._surrogate is not None:
+            spec = self._surrogate.followed(run.spec, parent.spec, parent.kept, clone.point)
+        run.follow(parent, replace(spec, parameters=bound_parameters(dict(clone.point))))
         return DONE
 
     def _resize(self, run: TrialRun, cpu: float) -> Outcome:
