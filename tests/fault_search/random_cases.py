@@ -68,7 +68,7 @@ def every_policy() -> tuple[str, ...]:
 def draw_case(seed: int, policy: str) -> Case:
     """Return the case of ``seed`` under ``policy``, whose intervals are drawn where it has no parameters."""
     chance = random.Random(seed)  # noqa: S311 - draws cases
-    # Devices, tellings, gangs, searches and groups have generators of their own: all else of a seed is as it was without them.
+    # Devices, tellings, gangs, searches and groups have generators of their own: all else is as it was without them.
     workload = with_devices(draw_workload(chance), random.Random(f"{seed}:devices"))  # noqa: S311 - as above
     workload = with_tellings(workload, random.Random(f"{seed}:tellings"))  # noqa: S311 - as above
     gangs = random.Random(f"{seed}:gangs")  # noqa: S311 - as above
