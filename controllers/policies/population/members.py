@@ -93,11 +93,12 @@ class PopulationRanks:
         self.members = {
             name: _reported(self.trials[name], member, intervals, total) for name, member in settled.items()
         }
-        for name, member in self.members.items():
-            if _diverged(self.trials[name], member):
-                # It may report nothing any more that is a number, so it need not come to an interval to be compared.
-                lost = (None,) * (self._enough() - len(member.losses))
-                self.members[name] = replace(member, losses=(*member.losses, *lost))
+        self._lost = {name for name, member in self.members.items() if _diverged(self.trials[name], member)}
+        self.enough = self._enough()
+        for name in self._lost:
+            # It may report nothing any more that is a number, so it need not come to an interval to be compared.
+            losses = self.members[name].losses
+            self.members[name] = replace(self.members[name], losses=losses + (None,) * (self.enough - len(losses)))
 
     @staticmethod
     def _settled(trial: Trial, member: Member, members: Mapping[TrialId, Member]) -> Member:
@@ -113,8 +114,9 @@ class PopulationRanks:
         )
 
     def _enough(self) -> int:
-        """Return the last interval that enough of the population have come to."""
-        ends = sorted((len(self.members[name].losses) for name in self._counted()), reverse=True)
+        """Return the last interval that enough have come to of those that did not diverge."""
+        sound = [name for name in self._counted() if name not in self._lost]
+        ends = sorted((len(self.members[name].losses) for name in sound), reverse=True)
         needed = math.ceil(ENOUGH * len(ends))
         return ends[needed - 1] if ends else 0
 
@@ -133,11 +135,10 @@ class PopulationRanks:
         One that is among the worst ``quantile`` shall go on from the checkpoint of one of the best; by ``seed`` of
         which. One that is no worse than the best stays.
         """
-        enough = self._enough()
         for name in sorted(self.members):
             member, trial = self.members[name], self.trials[name]
             interval = len(member.losses)
-            if not member.compared < interval <= enough or trial.phase.ended:
+            if not member.compared < interval <= self.enough or trial.phase.ended:
                 continue
             order = self.at(interval)
             few = min(max(1, math.floor(quantile * len(order))), len(order) // 2)

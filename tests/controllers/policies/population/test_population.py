@@ -106,6 +106,12 @@ def test_a_trial_that_diverged_counts_as_the_worst_wherever_it_stands() -> None:
     assert actions([*trials[:3], again, trials[4]], state)[0] == []
 
 
+def test_however_many_diverged_they_go_on_from_the_others() -> None:
+    lost = [member(f"t{number}", 2, 0.0, diverged=True) for number in (4, 5, 6)]
+    wanted, _ = actions([*four(), *lost], policy=Population(perturbation_interval=0.25, quantile=0.5))
+    assert wanted == [Suspend(TrialId(f"t{number}")) for number in (4, 5, 6)]
+
+
 @pytest.mark.parametrize("changes", [{"search": ""}, {"parameters": ()}, {"max_workers": 2}])
 def test_only_single_trials_of_a_search_become_clones(changes: dict[str, Any]) -> None:
     trials = four()

@@ -1,4 +1,4 @@
-"""A suspended trial on a cluster that goes on from another's checkpoint: what its pods are told, and what is refused."""
+"""A suspended trial on a cluster that goes on from another's checkpoint: what its pods are told, what is refused."""
 
 import json
 from typing import Any, Final
@@ -10,7 +10,7 @@ from controllers.search import Dimension, NumberRange, SearchSpec
 from mlflow_hooks.contract import ENV_LINEAGE
 from tests.controllers.worlds.argo.conftest import Bench
 from tests.controllers.worlds.argo.fake_api import Json
-from tests.controllers.worlds.argo.objects import over, pod, steps, trial, workflow
+from tests.controllers.worlds.argo.objects import over, pod, steps, template, trial, workflow
 from tests.controllers.worlds.argo.test_moves import notes, opened
 
 A, B = TrialId(trial("a")), TrialId(trial("b"))
@@ -30,9 +30,17 @@ def told(made: Json) -> Json:
     return made
 
 
+def searching(name: str) -> Json:
+    """Return the template of a trial of the search."""
+    made = template(name)
+    made["metadata"]["annotations"] |= {name: SEARCHED[name] for name in SEARCHED if name.endswith("search")}
+    return made
+
+
 def begin(bench: Bench, **changes: Any) -> None:  # noqa: ANN401 - of the suspended pod
     """Begin with trial ``a`` suspended, and ``b`` running."""
-    bench.put("workflows", workflow({**steps("a", "Running", ("n1", "75"), ("", None)), **steps("b", "Running")}))
+    nodes = {**steps("a", "Running", ("n1", "75"), ("", None)), **steps("b", "Running", ("n2", None))}
+    bench.put("workflows", workflow(nodes, templates=[searching("a"), searching("b")]))
     bench.put("pods", told(over(75, on="n1", notes={**SEARCHED, "hera-specon.io/rest": "suspend"})))
     bench.put("pods", told(pod(attempt=1, gated=True, notes={**SUSPENDED, **changes})))
     bench.put("pods", told(pod("b", on="n2", notes=SEARCHED)))
