@@ -33,7 +33,7 @@ def told(made: Json) -> Json:
 def searching(name: str) -> Json:
     """Return the template of a trial of the search."""
     made = template(name)
-    made["metadata"]["annotations"] |= {name: SEARCHED[name] for name in SEARCHED if name.endswith("search")}
+    made["metadata"]["annotations"] |= {"hera-specon.io/search": SEARCHED["hera-specon.io/search"]}
     return made
 
 
