@@ -78,6 +78,9 @@ class PopulationRanks:
         members: What was known of them.
         intervals: Where they are compared.
         total: Steps in all of a trial that does not tell its own.
+
+    Attributes:
+        enough: The last interval that enough have come to.
     """
 
     def __init__(
@@ -132,8 +135,8 @@ class PopulationRanks:
     def compare(self, quantile: float, seed: int) -> None:
         """Compare each trial at the last interval that it has come to, where enough others have come as far, too.
 
-        One that is among the worst ``quantile`` shall go on from the checkpoint of one of the best; by ``seed`` of
-        which. One that is no worse than the best stays.
+        One that is among the worst ``quantile`` shall go on from the checkpoint of one of the best, drawn by ``seed``.
+        One that is no worse than the best stays.
         """
         for name in sorted(self.members):
             member, trial = self.members[name], self.trials[name]
