@@ -304,7 +304,7 @@ class LocalWorld:
         trial = self._trial(job)
         if not trial.search or job.gang:
             return refused("a search must give the trial its hyperparameters, and it must not be a gang")
-        if contract.ENV_LINEAGE not in job.step.env:
+        if job.step.env_from.get(contract.ENV_LINEAGE) != labels.ANNOTATION_LINEAGE:
             return refused(f"{contract.ENV_LINEAGE} is not among its variables: build the workflow again")
         if len(trial.lineage) >= MOST_CLONES:
             return refused(f"it has gone on from another's checkpoint {MOST_CLONES} times, which is the most")

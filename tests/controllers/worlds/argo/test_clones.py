@@ -20,7 +20,8 @@ SEARCHED: Final = {
     "hera-specon.io/search": SearchSpec(sampler="random", space=SPACE).written(),
     "hera-specon.io/params": '{"lr": 0.1}',
 }
-SUSPENDED: Final = {"hera-specon.io/suspended": "true"}
+OF_THE_TEMPLATE: Final = {"hera-specon.io/search": SEARCHED["hera-specon.io/search"]}
+SUSPENDED: Final = {**OF_THE_TEMPLATE, "hera-specon.io/suspended": "true"}
 
 
 def told(made: Json) -> Json:
@@ -33,7 +34,7 @@ def told(made: Json) -> Json:
 def searching(name: str) -> Json:
     """Return the template of a trial of the search."""
     made = template(name)
-    made["metadata"]["annotations"] |= {"hera-specon.io/search": SEARCHED["hera-specon.io/search"]}
+    made["metadata"]["annotations"] |= OF_THE_TEMPLATE
     return made
 
 
@@ -66,7 +67,9 @@ def test_the_pod_that_waits_gets_the_parent_and_the_hyperparameters_and_starts_w
 def test_the_pod_of_the_next_attempt_is_told_too_by_a_controller_that_knows_nothing(bench: Bench) -> None:
     begin(bench, **{"hera-specon.io/lineage": '["b"]', **SEARCHED})
     bench.put("pods", told(over(1, attempt=1, on="n1", notes={"hera-specon.io/lineage": '["b"]', **SEARCHED})))
-    bench.put("pods", told(pod(attempt=2, gated=True)))
+    attempts = steps("a", "Running", ("n1", "75"), ("n1", "1"), ("", None))
+    bench.put("workflows", workflow(attempts, templates=[searching("a")]))
+    bench.put("pods", told(pod(attempt=2, gated=True, notes=OF_THE_TEMPLATE)))
     bench.begin()
     bench.until(lambda: opened(bench, 2))
     assert notes(bench, 2)["hera-specon.io/lineage"] == '["b"]'
