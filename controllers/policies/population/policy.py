@@ -17,6 +17,7 @@ from pydantic import Field
 from controllers.core.actions import Action, Assessment, Clone, Decision, Exploration, Place, Proposal, Suspend
 from controllers.core.lineage import trial_number
 from controllers.core.model import Phase, Snapshot, Trial, TrialId
+from controllers.policies.kit.capacity import Capacity
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.kit.sweeps import by_sweep
@@ -126,16 +127,30 @@ class Population(PolicySettings):
     def _turns(
         snapshot: Snapshot, unplaced: Sequence[Trial], ends: Mapping[TrialId, int], leaving: set[TrialId]
     ) -> Iterable[Proposal]:
-        """Yield suspensions of those that have come further than trials that find no room, as many as these."""
-        running = [trial for trial in snapshot.unended if trial.steady and trial.id not in leaving]
+        """Yield suspensions of those that have come further than trials that find no room, where that makes room.
+
+        Otherwise they would get their places back, and be suspended again before they have trained.
+        """
+        running = [trial for trial in snapshot.unended if trial.steady and not trial.gang and trial.id not in leaving]
         # A trial that leaves already makes room. Without this, each look would suspend one more until it has left.
         going = len(leaving) + sum(trial.phase in {Phase.SUSPENDING, Phase.STOPPING} for trial in snapshot.unended)
         ahead = sorted(running, key=lambda trial: _turn(trial, ends), reverse=True)
-        for trial, waiting in zip(ahead, unplaced[going:], strict=False):
-            if ends[trial.id] > ends[waiting.id]:
-                yield Proposal(
-                    Suspend(trial.id), f"suspending: {trial_number(waiting.id)} has not come so far, and waits"
-                )
+        capacity = Capacity.of(snapshot)
+        for waiting in unplaced[going:]:
+            further = (trial for trial in ahead if ends[trial.id] > ends[waiting.id])
+            trial = next((one for one in further if _makes_room(one, waiting, capacity)), None)
+            if trial is not None:
+                ahead.remove(trial)
+                why = f"suspending: {trial_number(waiting.id)} has not come so far, and waits"
+                yield Proposal(Suspend(trial.id), why)
+
+
+def _makes_room(trial: Trial, waiting: Trial, capacity: Capacity) -> bool:
+    """Return whether ``waiting`` fits on the node of ``trial``, which has one worker, once that is gone."""
+    capacity.release(trial, trial.nodes)
+    fits = capacity.fits(waiting, trial.nodes[0])
+    capacity.release(trial, trial.nodes, -1)
+    return fits
 
 
 def _turn(trial: Trial, ends: Mapping[TrialId, int]) -> tuple[int, float, TrialId]:

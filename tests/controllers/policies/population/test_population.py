@@ -153,6 +153,12 @@ def test_where_there_is_no_room_for_all_those_that_have_come_least_far_go_first(
     assert actions([early, rested, *new], cpu=2.0)[0] == [Place(TrialId("t4"))]
 
 
+def test_a_trial_makes_room_only_for_one_that_fits_in_its_place() -> None:
+    large = trial("t4", cpu=2.0, phase=Phase.PENDING, gated=True, attempt=0, search="s")
+    assert actions([member("t1", 5, 1.0), member("t2", 5, 1.0), large], cpu=2.0)[0] == []
+    assert actions([member("t1", 5, 1.0), large], cpu=2.0)[0] == [Suspend(TrialId("t1"))]
+
+
 def test_an_interval_may_be_a_number_of_steps_and_needs_the_length_of_a_training_otherwise() -> None:
     endless = [
         replace(one, progress=replace(one.progress, steps_total=None)) for one in four() if one.progress is not None
