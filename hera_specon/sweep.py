@@ -28,6 +28,7 @@ from hera_specon.hera_internals import HeraVolume, PartTemplate, SweepTemplateBa
 from hera_specon.manifest import check_templates
 from hera_specon.pod_spec import state_volume
 from hera_specon.points import Search, points
+from hera_specon.populations import check_population
 from hera_specon.printed_metrics import MetricsChoice, check_printed
 from hera_specon.pruners import pruner_policy
 from hera_specon.queues import check_pod_names, queue_name
@@ -337,6 +338,8 @@ class _SweepTemplates(SweepTemplateBase):
         check_searched(aims, self._search())
         check_terminator(stops, self._search(), aims)
         check_policy_of_several(aims, self._policy(), self.pruner)
+        gang, printed = workers_range(self.workers).most > 1, self.metrics is not None
+        check_population(self._policy(), self._search(), gang=gang, store=self.state, printed=printed)
         fan_out, _ = self._fan_out(), self._build_trial()
         check_amount(aims, len(fan_out.points))
         if wrong := why_unnameable(fan_out.sweep, fan_out.last_number):

@@ -362,6 +362,8 @@ def _environment(given: list[EnvVar] | None, settings: TrialSettings) -> list[En
         ours |= {contract.ENV_PARAM + name: placeholder(name) for name in chosen}
     else:
         notes[contract.ENV_PARAMS] = labels.ANNOTATION_PARAMS
+        if settings.workers.most == 1:
+            notes[contract.ENV_LINEAGE] = labels.ANNOTATION_LINEAGE
         notes |= {contract.ENV_PARAM + input_name(name): labels.ANNOTATION_PARAM + name for name in settings.flags}
     of_the_pod |= {name: f"metadata.annotations['{note}']" for name, note in notes.items()}
     given, tags = _own_tags(given or [])

@@ -27,10 +27,14 @@ HASTY_SHARE: Final = 0.1
 """The same where one takes longer than ``SHORTEST_NOTICE_S``: then the one before is what a lost node leaves."""
 SHORTEST_NOTICE_S: Final = 15.0
 """Seconds that some spot machines give, whatever grace period a pod asks for."""
+CHECKPOINTS: Final = "checkpoints"
+"""The folder of a trial's checkpoints in its state folder."""
 MANIFEST: Final = "manifest.json"
 STUTTERS: Final = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT})
 """Errors that tell of a disk or a server of files, not of a mistake."""
 _PAUSES_S: Final = (0.01, 0.1)
+_MOST_COPIES: Final = 3
+"""Of a checkpoint whose owner may remove it meanwhile, as a newer one is there then."""
 _TOLD: Final = "told-of-plain-variables"
 
 
@@ -127,6 +131,56 @@ class Checkpoints:
         for old in [folder for folder in self._folders() if _step(folder) <= step][KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
         return True
+
+    def take_over(self, others: Path, allowed: Callable[[], bool]) -> int | None:
+        """Replace all checkpoints by a copy of the newest whole one in ``others``, whose owner may go on saving.
+
+        ``allowed`` is asked just before the copy becomes visible.
+
+        Returns:
+            The step that the copy goes on with; None where there is none to copy, or it was not allowed.
+
+        Raises:
+            OSError: the disk fails.
+        """
+        own, beside = self.newest(), self.folder / f".writing-copy-{os.getpid()}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            copied = self._copied(others, beside, own.cpu_seconds if own else 0.0)
+            if copied is None or not allowed():
+                return None
+            # In this order, so that there is a checkpoint whenever this is interrupted.
+            kept = self.folder / _name(copied.step)
+            shutil.rmtree(kept, ignore_errors=True)
+            beside.rename(kept)
+            for old in [folder for folder in self._folders() if folder != kept]:
+                shutil.rmtree(old)
+            sync(self.folder)
+            return copied.step
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+
+    @staticmethod
+    def _copied(others: Path, beside: Path, cpu_seconds: float) -> Checkpoint | None:
+        """Copy the newest whole checkpoint in ``others`` to ``beside``, as one of a trial that used ``cpu_seconds``."""
+        for copy in range(1, _MOST_COPIES + 1):
+            newest = Checkpoints(others).newest() if others.is_dir() else None
+            if newest is None:
+                return None
+            shutil.rmtree(beside, ignore_errors=True)
+            try:
+                shutil.copytree(newest.folder, beside)
+                _verified(beside)
+            except (BrokenCheckpointError, OSError):
+                if copy == _MOST_COPIES:
+                    raise
+                continue
+            manifest = json.loads((beside / MANIFEST).read_text())
+            (beside / MANIFEST).write_text(json.dumps({**manifest, "cpu_seconds": cpu_seconds}, indent=1))
+            for path in (file for file in beside.rglob("*") if file.is_file()):
+                sync(path)
+            return _verified(beside)
+        return None
 
     def clean(self) -> None:
         """Remove what killed attempts were writing, and what ``newest`` found to be broken."""

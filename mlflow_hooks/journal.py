@@ -8,6 +8,7 @@ import errno
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -109,12 +110,7 @@ class Journal:
             return
         self._handle, self._fence = handle, fence
         for point in filter(None, map(Point.decode, lines)):
-            before = self.high_water.get(point.key)
-            if before is not None and point.step > before:
-                self.stride[point.key] = point.step - before
-            if before is None or point.step >= before:
-                self.high_water[point.key] = point.step
-                self.latest[point.key] = point.value
+            self._count(point)
         fresh = (point for point in self._waiting if self.is_new(point.key, point.step))
         known = ONCE & self.high_water.keys()
         self._unwritten = b"".join(point.encode() for point in fresh if point.key not in known)
@@ -136,6 +132,25 @@ class Journal:
             return True
         with self._fence.held() as ours:
             return ours
+
+    def take_over(self, points: Iterable[Point]) -> None:
+        """Add points that another trial logged; what was logged here at that step or beyond stays as it is."""
+        new = [point for point in points if self.is_new(point.key, point.step)]
+        self.append(new)
+        for point in new:
+            self._count(point)
+
+    def note(self, key: str, step: int, value: float) -> None:
+        """Add one value of now, unless ``key`` was logged at that step or beyond."""
+        self.take_over([Point(key, value, step, int(time.time() * 1000))])
+
+    def _count(self, point: Point) -> None:
+        before = self.high_water.get(point.key)
+        if before is not None and point.step > before:
+            self.stride[point.key] = point.step - before
+        if before is None or point.step >= before:
+            self.high_water[point.key] = point.step
+            self.latest[point.key] = point.value
 
     def missing(self, key: str, step: int) -> range:
         """Return the steps before ``step`` at which ``key`` was due after what earlier attempts logged of it.
@@ -266,6 +281,11 @@ def read_points(folder: Path, keys: Collection[str], offset: int = 0) -> tuple[l
         if point and point.key in keys:
             points.append(point)
     return points, offset
+
+
+def points_of(folder: Path) -> Iterator[Point]:
+    """Yield all points that the trial in ``folder`` has logged; its attempt may log on meanwhile."""
+    yield from filter(None, map(Point.decode, _unsent_lines(folder, 0)))
 
 
 def _unsent_lines(folder: Path, offset: int) -> Iterator[bytes]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mlflow_hooks.checkpoints import Checkpoints, Saving
+from mlflow_hooks.checkpoints import CHECKPOINTS, Checkpoints, Saving
 from mlflow_hooks.delivery import sends_itself
 from mlflow_hooks.interruption import Ownership, leave_beside
 from mlflow_hooks.journal import Journal, mark_kept
+from mlflow_hooks.lineage import follow_parent
 from mlflow_hooks.metrics import Metrics
 from mlflow_hooks.mirror import Mirror
 from mlflow_hooks.sender import Sender
@@ -15,6 +16,7 @@ from mlflow_hooks.state_folder import (
     Ending,
     Identity,
     forget_ending,
+    read_identity,
     read_run,
     report,
     write_ending,
@@ -44,11 +46,14 @@ class Record:
         self._owner = owner
         self._settled = False
         self._complained = False
+        before = read_identity(self._folder)
         self._settle()
         if mirror is None:
             mark_kept(self._folder, None)
         self._journal = Journal(self._folder, owner.held)
-        checkpoints = Checkpoints(self._folder / "checkpoints")
+        checkpoints = Checkpoints(self._folder / CHECKPOINTS)
+        if settings.lineage:
+            follow_parent(settings, checkpoints, self._journal, owner.held, before.params if before else {})
         self.saving = Saving(checkpoints, owner, checkpoint_every_s, settings.grace_s)
         checkpoint = self.saving.checkpoint
         self._metrics = Metrics(self._journal, settings.objective, checkpoint.cpu_seconds if checkpoint else 0.0)

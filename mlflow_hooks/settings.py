@@ -17,6 +17,7 @@ from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.system import start_time
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _BY_HAND_ROOT = Path(".specon/by-hand")
 _GRACE_S = 30.0
 """What Kubernetes gives a pod that asks for nothing else."""
@@ -28,7 +29,8 @@ class AttemptSettings:
 
     ``store`` is the address of the store of objects that keeps the folder, empty without one. ``leave_file`` is the
     file that asks an attempt to leave, empty outside of a pod. ``grace_s`` are the seconds that there are to leave.
-    ``by_hand`` tells that no sweep started the script, ``launched`` that its starter named the attempt.
+    ``lineage`` are the numbers of the trials whose checkpoints the trial goes on from. ``by_hand`` tells that no sweep
+    started the script, ``launched`` that its starter named the attempt.
     """
 
     trial_id: str
@@ -49,6 +51,7 @@ class AttemptSettings:
     rank: int = 0
     workers: int = 1
     workers_max: int = 1
+    lineage: tuple[str, ...] = ()
 
     @property
     def run_name(self) -> str:
@@ -102,6 +105,7 @@ def read_settings(
         rank=rank,
         workers=workers,
         workers_max=workers_max,
+        lineage=_lineage(env.get(contract.ENV_LINEAGE, "") if given else ""),
     )
 
 
@@ -161,6 +165,17 @@ def _launch() -> str:
         )
         raise BadEnvironmentError(message)
     return env[contract.ENV_ATTEMPT]
+
+
+def _lineage(text: str) -> tuple[str, ...]:
+    try:
+        given = json.loads(text) if text else []
+    except ValueError:
+        given = None
+    if isinstance(given, list) and all(isinstance(one, str) and _NUMBER.fullmatch(one) for one in given):
+        return tuple(given)
+    message = f"{contract.ENV_LINEAGE} must be a JSON list of trials' numbers: {text!r}"
+    raise BadEnvironmentError(message)
 
 
 def _params(text: str | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from controllers.cluster.instruments import Instruments
 from controllers.cluster.logs import fields
-from controllers.core.actions import Action, Assessment, Migrate, Place, Resize, Stop, Suspend, written
+from controllers.core.actions import Action, Assessment, Clone, Migrate, Place, Resize, Stop, Suspend, written
 from controllers.core.model import Trial, TrialId
 from controllers.core.ports import Outcome, OutcomeKind
 from controllers.tracking.tag_boards import Compose, trial_tags
@@ -90,6 +90,8 @@ def in_words(action: Action) -> str:
             return f"suspension of {trial}"
         case Stop(trial):
             return f"stop of {trial}"
+        case Clone(trial, parent):
+            return f"clone of {parent} for {trial}"
         case _:
             assert_never(action)
 

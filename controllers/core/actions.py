@@ -91,6 +91,34 @@ class Stop:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """How the hyperparameters of a clone differ from its parent's.
+
+    Each number is multiplied by one of ``factors``, or else, with the probability ``resample``, drawn from its whole
+    range. ``names`` are those that change, all real numbers where it is empty. The same ``seed`` gives the same values.
+    """
+
+    factors: tuple[float, ...] = ()
+    resample: float = 0.0
+    names: tuple[str, ...] = ()
+    seed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """Let the next attempt of a suspended trial go on from ``parent``'s newest checkpoint, with other hyperparameters.
+
+    The trial waits on for a ``Place``. Its own checkpoints are lost, its history stays. ``point`` are all its
+    hyperparameters from then on: ``parent``'s, changed by ``explore``. The engine adds them; policies leave them empty.
+    """
+
+    trial: TrialId
+    parent: TrialId
+    explore: Exploration = Exploration()
+    point: Point = ()
+
+
 def why_no_gang(action: Migrate | Place, trial: Trial) -> str | None:
     """Return why ``trial`` cannot have as many workers as ``action`` has nodes; None where it can."""
     least, most, asked = trial.min_workers, max(trial.max_workers, trial.workers), len(action.nodes)
@@ -99,7 +127,7 @@ def why_no_gang(action: Migrate | Place, trial: Trial) -> str | None:
     return None
 
 
-Action = Resize | Migrate | Place | Suspend | Stop
+Action = Resize | Migrate | Place | Suspend | Stop | Clone
 ACTION_KINDS: Final[tuple[type[Action], ...]] = get_args(Action)
 """Every kind of action, for code that must know them all."""
 
@@ -117,6 +145,8 @@ def written(action: Action) -> dict[str, Any]:
             return {"trial": trial}
         case Stop(trial, why):
             return {"trial": trial, "why": why}
+        case Clone(trial, parent, point=point):
+            return {"trial": trial, "parent": parent, "point": point}
         case _:
             assert_never(action)
 

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
-from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
+from controllers.core.actions import Action, Clone, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
 from controllers.core.bill import Bill, bill_after
 from controllers.core.earlier import NOTHING_EARLIER, Earlier
 from controllers.core.errors import SearchError, SearchPending
@@ -32,6 +32,8 @@ from controllers.core.sight import Sight
 from controllers.core.supply import Supply, supply_after, with_supply
 
 S = TypeVar("S")
+Explore = Callable[[Trial, Trial, Clone], Point]
+"""Returns the hyperparameters of a trial that goes on from another's checkpoint; raises ``SearchError``."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ class Engine(Generic[S]):
 
     Every tick rebuilds its view from the world and the metrics; what it remembers is saved before
     anything is acted upon, so that a controller killed at any instant continues where it stood. ``search`` finds the
-    hyperparameters of trials that come without; ``requests`` tells what owners ask of their trials, ``earlier`` what
-    was learnt before the sweep began.
+    hyperparameters of trials that come without, ``explore`` those of clones; ``requests`` tells what owners ask of
+    their trials, ``earlier`` what was learnt before the sweep began.
     """
 
     def __init__(  # noqa: PLR0913 - its ports, each named
@@ -89,6 +91,7 @@ class Engine(Generic[S]):
         search: Search | None = None,
         requests: Requests | None = None,
         earlier: Callable[[], Earlier] = lambda: NOTHING_EARLIER,
+        explore: Explore | None = None,
     ) -> None:
         self._policy = policy
         self._world = world
@@ -97,6 +100,7 @@ class Engine(Generic[S]):
         self._search = search
         self._requests = requests
         self._earlier = earlier
+        self._explore = explore
         self._logs = logs
         self._observers = observers
         memory, self._state = self._restore()
@@ -158,6 +162,7 @@ class Engine(Generic[S]):
             outcome = Outcome(OutcomeKind.CHANGED, changed)
         else:
             try:
+                proposal = self._with_clone(proposal, seen)
                 outcome = self._world.apply(self._with_point(proposal.action, seen))
             except SearchPending as error:
                 outcome = Outcome(OutcomeKind.BUSY, str(error))
@@ -183,6 +188,17 @@ class Engine(Generic[S]):
             self._points[trial.id] = self._search.ask(trial, seen, self._points)
         return replace(action, point=self._points[trial.id])
 
+    def _with_clone(self, proposal: Proposal, seen: Snapshot) -> Proposal:
+        """Return ``proposal`` with the hyperparameters of the clone where it asks for one."""
+        action = proposal.action
+        if not isinstance(action, Clone):
+            return proposal
+        if self._explore is None:
+            message = "nobody changes hyperparameters here"
+            raise SearchError(message)
+        point = self._explore(seen.named[action.trial], seen.named[action.parent], action)
+        return replace(proposal, action=replace(action, point=point))
+
     def _record(self, now: float, proposal: Proposal, outcome: Outcome) -> None:
         for log in self._logs:
             log.acted(now, proposal.action, proposal.reason, outcome)
@@ -199,6 +215,9 @@ class Engine(Generic[S]):
                 places = {name: self._world.node(name) for name in nodes}
                 unready = [name for name, place in places.items() if place is None or not place.ready]
                 return f"node {unready[0]} is not ready" if unready else why_no_gang(action, after)
+            case Clone(parent=name):
+                parent = self._world.trial(name)
+                return None if parent is not None and name in seen else f"there is no trial {name}"
             case Resize() | Suspend() | Stop():
                 return None
             case _:

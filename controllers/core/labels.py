@@ -54,6 +54,9 @@ ANNOTATION_PARAMS: Final = "hera-specon.io/params"
 """On a trial's pod: the hyperparameters that a search gave the trial, as a JSON object; absent until then."""
 ANNOTATION_PARAM: Final = "hera-specon.io/param-"
 """On a trial's pod, followed by the name of a hyperparameter: its value, as it stands on a command line."""
+ANNOTATION_LINEAGE: Final = "hera-specon.io/lineage"
+"""On a trial's pod: the numbers of the trials from whose checkpoints the trial went on, as a JSON list; absent where it
+always went on from its own."""
 ANNOTATION_DEFAULT_CPU: Final = "hera-specon.io/default-cpu"
 """On a trial's pod: that its author named no request of CPU, so that the one that it has is a guess: ``true``; absent
 where it is the author's."""

@@ -161,7 +161,7 @@ class Trial:
     nodes to which selectors, affinity and taints let it go, None where these keep it off none. ``threads`` is with how
     many each worker was told to compute, 0 where nobody told it. ``may_ask`` are the kinds of nodes to which they would
     let it go, by name, None where they keep it off none. ``direction`` is that of the first objective, ``aims`` what
-    its sweep wants beside that.
+    its sweep wants beside that. ``lineage`` are the trials whose checkpoints it went on from, one for each ``Clone``.
     """
 
     id: TrialId
@@ -191,6 +191,7 @@ class Trial:
     threads: int = 0
     may_ask: frozenset[str] | None = None
     aims: Aims = NO_AIMS
+    lineage: tuple[TrialId, ...] = ()
 
     @property
     def gang(self) -> bool:

@@ -14,7 +14,7 @@ from controllers.core.stop_rules import StopRules
 from controllers.policies import Guarded, LetGo, Managed, OffLeavingNodes, UntilEnough, WithinMeans
 from controllers.policies.comparison.clairvoyant import uninformed_parts
 from controllers.policies.wrappers.wrapper import one_objective_only
-from controllers.search import OptunaSearch, why_settled
+from controllers.search import OptunaSearch, explored, why_settled
 
 RESIZES_FREELY_S: Final = 0.5
 """The cooldown of a resize where it costs nothing, as the weight of a process does: less than between two looks."""
@@ -61,8 +61,18 @@ def assemble(  # noqa: PLR0913 - the ports of an engine, each named
     steered = Managed(policy=guard(policy)) if requests is not None else guard(policy)
     if rules := {sweep: given for sweep, given in (stops or {}).items() if given}:
         steered = UntilEnough(policy=steered, rules=rules, settles=why_settled)
-    searches = search or OptunaSearch()
-    return Engine(steered, world, source, store, logs, observers, search=searches, requests=requests, earlier=earlier)
+    return Engine(
+        steered,
+        world,
+        source,
+        store,
+        logs,
+        observers,
+        search=search or OptunaSearch(),
+        requests=requests,
+        earlier=earlier,
+        explore=explored,
+    )
 
 
 def check_policy(

@@ -14,6 +14,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.goals import aims_in
 from controllers.core.policy import Policy
 from controllers.driving.assembly import check_policy
+from controllers.driving.clones import why_no_clones
 from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, cores_here
 from controllers.local_run.run_folder import RunFolder
 from controllers.policies.registry import parse_policy, policy_spec
@@ -21,8 +22,10 @@ from controllers.tracking.access import shown
 from controllers.worlds.local.gpus import gpus_here
 from controllers.worlds.local.jobs import file_name
 from controllers.worlds.local.room import Machine
-from controllers.worlds.local.workflow import PlannedTrial, Program, WorkflowError, read_workflow
+from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program, WorkflowError, read_workflow
 from controllers.worlds.local.world import LocalWorld
+from mlflow_hooks import contract
+from mlflow_hooks.run_artifacts import ADDRESS as RUN_ARTIFACTS
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,27 @@ class Order:
         several = any(aims_in(trial.step.annotations).further for trial in planned)
         for policy in self.policies:
             check_policy(policy, LocalWorld.can, "local", several=several)
+        for step in (trial.step for trial in planned):
+            self._check_clones(step)
         return planned
+
+    def _check_clones(self, step: PodStep) -> None:
+        """Refuse a policy that would clone trials which cannot be cloned.
+
+        Raises:
+            SpeconError: says why.
+        """
+        store = step.env.get(contract.ENV_STATE_STORE, "")
+        for policy in self.policies:
+            why_not = why_no_clones(
+                policy,
+                search=step.annotations.get(labels.ANNOTATION_SEARCH, ""),
+                gang=step.workers > 1,
+                store="" if store == RUN_ARTIFACTS else store,  # where a sweep runs here, that is not used
+                printed=contract.ENV_PRINTED in step.env,
+            )
+            if why_not is not None:
+                raise SpeconError(why_not)
 
     def identity(self) -> dict[str, Any]:
         """Return what makes two orders the same: an unfinished run of the same order is gone on with."""

@@ -13,7 +13,7 @@ from mlflow_hooks.contract import EXIT_MIGRATE
 
 REVIVED_FILE: Final = "revived"
 """There while trials of a finished run are trained to their end."""
-_OF_A_SEARCH: Final = (labels.ANNOTATION_PARAMS, labels.ANNOTATION_PARAM)
+_OF_A_SEARCH: Final = (labels.ANNOTATION_PARAMS, labels.ANNOTATION_PARAM, labels.ANNOTATION_LINEAGE)
 
 
 def revive(folder: Path, uid: str, chosen: Callable[[str], bool]) -> bool:

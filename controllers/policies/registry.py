@@ -38,6 +38,7 @@ from controllers.policies.kit.settings import (
     suggestion,
 )
 from controllers.policies.optuna_pruners import OptunaPruner as OptunaPruner
+from controllers.policies.population import Population as Population
 from controllers.policies.procon import ProCon as ProCon
 from controllers.policies.promote import Promote as Promote
 from controllers.policies.specon import SpeCon as SpeCon

@@ -5,6 +5,8 @@ from controllers.search.cost import check_cost as check_cost
 from controllers.search.earlier import what_is_learnt as what_is_learnt
 from controllers.search.elsewhere import SearchesElsewhere as SearchesElsewhere
 from controllers.search.elsewhere import SearchQueue as SearchQueue
+from controllers.search.exploring import changing_names as changing_names
+from controllers.search.exploring import explored as explored
 from controllers.search.optuna_search import OptunaSearch as OptunaSearch
 from controllers.search.spec import Condition as Condition
 from controllers.search.spec import Dimension as Dimension
@@ -25,7 +27,9 @@ __all__ = [
     "SearchQueue",
     "SearchSpec",
     "SearchesElsewhere",
+    "changing_names",
     "check_cost",
+    "explored",
     "read_search",
     "what_is_learnt",
     "why_no_terminator",

@@ -123,6 +123,15 @@ class Dimension(_Part):
     domain: Domain
     when: Condition | None = None
 
+    def by_chance(self, chance: Random) -> Value:
+        """Return a value that any other is as likely as; the same state of ``chance`` gives the same one."""
+        domain = self.domain
+        if isinstance(domain, Options):
+            return chance.choice(domain.options)
+        low, high = (math.log(bound) if domain.log else bound for bound in (domain.low, domain.high))
+        drawn = chance.uniform(low, high)
+        return domain.tidy(math.exp(drawn) if domain.log else drawn)
+
 
 class SearchSpec(_Part):
     """A sampler of Optuna by name with its settings, the seed, and the hyperparameters in the order of drawing."""
@@ -166,16 +175,7 @@ class SearchSpec(_Part):
 
     def by_chance(self, chance: Random) -> Point:
         """Return a point that any other is as likely as; the same state of ``chance`` gives the same one."""
-
-        def draw(dimension: Dimension) -> Value:
-            domain = dimension.domain
-            if isinstance(domain, Options):
-                return chance.choice(domain.options)
-            low, high = (math.log(bound) if domain.log else bound for bound in (domain.low, domain.high))
-            drawn = chance.uniform(low, high)
-            return domain.tidy(math.exp(drawn) if domain.log else drawn)
-
-        return self.drawn(draw)
+        return self.drawn(lambda dimension: dimension.by_chance(chance))
 
     def that_matter(self, point: Point) -> dict[Dimension, Value]:
         """Return those values of ``point`` that were drawn, by hyperparameter."""

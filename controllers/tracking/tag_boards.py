@@ -10,6 +10,7 @@ from typing import Final
 
 from controllers.core.actions import Assessment
 from controllers.core.forecast import EndRange, Forecast
+from controllers.core.lineage import trial_number
 from controllers.core.model import Goals, Phase, Snapshot, Trial, TrialId
 from mlflow_hooks import contract
 
@@ -169,6 +170,9 @@ def trial_tags(trial: Trial, assessment: Assessment | None, reason: str | None) 
         tags[contract.TAG_REASON] = reason
     if trial.suspensions:
         tags[contract.TAG_SUSPENSIONS] = str(trial.suspensions)
+    if trial.lineage:
+        numbers = [trial_number(parent) for parent in trial.lineage]
+        tags |= {contract.TAG_PARENT: numbers[-1], contract.TAG_LINEAGE: ",".join(numbers)}
     diverged = trial.diverged and trial.phase is Phase.SUCCEEDED
     if diverged or trial.suspensions or trial.phase in _OUTCOMES:
         tags[contract.TAG_OUTCOME] = "diverged" if diverged else _OUTCOMES.get(trial.phase, "")

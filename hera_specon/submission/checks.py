@@ -15,6 +15,7 @@ from controllers.core.expressions import gates, retries_without_argo, worker_gat
 from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
 from controllers.core.stop_rules import rules_in
+from controllers.driving.clones import why_no_clones
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.registry import parse_policy
 from controllers.policies.wrappers.wrapper import one_objective_only
@@ -96,6 +97,7 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     unnameable = (why_unnameable(*trial.id.partition(".")[::2]) for trial in planned)
     yield from itertools.islice(filter(None, unnameable), 1)
     yield from _annotation_problems(notes, len(planned))
+    yield from _population_problems(template, notes)
     if (rules := notes.get(labels.ANNOTATION_END_WHEN)) and not rules_in({labels.ANNOTATION_END_WHEN: str(rules)}):
         yield f"has {str(rules)!r:.200} as annotation {labels.ANNOTATION_END_WHEN}, which is no rule; use Sweep(stop=)"
     if (after := notes.get(labels.ANNOTATION_AFTER)) and not after_in({**notes, labels.ANNOTATION_AFTER: str(after)}):
@@ -103,6 +105,23 @@ def _problems(template: Manifest, spec: Manifest) -> Iterator[str]:
     held = (gates(sweep_of(template), every=True), worker_gates(sweep_of(template), first=True))
     if labels.ANNOTATION_SEARCH in notes and not any(gate in str(template.get("podSpecPatch") or "") for gate in held):
         yield "lets a search choose hyperparameters, but has no gate that holds a trial until then; build it with Sweep"
+
+
+def _population_problems(template: Manifest, notes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the policy that is named cannot clone these trials, where it would."""
+    try:
+        policy = str(notes.get(labels.ANNOTATION_POLICY) or "")
+        why_not = policy and why_no_clones(
+            parse_policy(policy),
+            search=str(notes.get(labels.ANNOTATION_SEARCH) or ""),
+            gang=str(notes.get(labels.ANNOTATION_WORKERS) or "1") != "1",
+            store=variable(template, contract.ENV_STATE_STORE),
+            printed=any(one.get("name") == contract.ENV_PRINTED for one in program(template).get("env") or []),
+        )
+    except PolicyError:
+        return  # what is wrong with it is told anyway
+    if why_not:
+        yield f"names a policy that does not fit: {why_not}"
 
 
 def _worker_problems(template: Manifest, spec: Manifest, gang: Manifest | None) -> Iterator[str]:

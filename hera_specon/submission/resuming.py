@@ -104,8 +104,8 @@ def _freed_of_its_search(template: dict[str, Any]) -> list[str]:
     for variable in program(template).get("env") or []:
         path = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
         annotation = _ANNOTATION.fullmatch(path) if isinstance(path, str) else None
-        # Its run in MLflow is still told by an annotation.
-        if annotation is None or annotation[1] == labels.ANNOTATION_RUN:
+        # Its run in MLflow is still told by an annotation; and none tells it to go on from another's checkpoint again.
+        if annotation is None or annotation[1] in {labels.ANNOTATION_RUN, labels.ANNOTATION_LINEAGE}:
             continue
         name = variable["name"]
         if annotation[1].startswith(labels.ANNOTATION_PARAM):

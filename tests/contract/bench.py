@@ -152,6 +152,10 @@ class Bench(ABC):
         """Return what each attempt found: its last argument and all hyperparameters as JSON, with a blank between."""
         return self._lines(name, "given")
 
+    def lineages(self, name: str) -> list[str]:
+        """Return from whose checkpoints each attempt was told to go on, as a JSON list."""
+        return self._lines(name, "lineages")
+
     def attempts(self, name: str) -> list[tuple[int, str]]:
         """Return pid and node of each attempt that began."""
         words = [line.split() for line in self._lines(name, "attempts")]
@@ -269,7 +273,11 @@ def trial_template(name: str, behaviour: Behaviour, program: Path = PROGRAM, ste
     search = {}
     if behaviour.search:
         search = {labels.ANNOTATION_SEARCH: behaviour.search}
-        notes = {contract.ENV_PARAMS: labels.ANNOTATION_PARAMS, WIDTH: f"{labels.ANNOTATION_PARAM}width"}
+        notes = {
+            contract.ENV_PARAMS: labels.ANNOTATION_PARAMS,
+            WIDTH: f"{labels.ANNOTATION_PARAM}width",
+            contract.ENV_LINEAGE: labels.ANNOTATION_LINEAGE,
+        }
         given = [
             {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{note}']"}}}
             for name, note in notes.items()

@@ -25,6 +25,8 @@ def main(steps: int, failures: int, deaf: int, step_ms: int, *, log: Callable[[i
     if RANK == 0:
         append("given", f"{sys.argv[-1]} {os.environ.get('SPECON_TRIAL_PARAMS', '')}")
         append("attempts", f"{os.getpid()} {os.environ['SPECON_NODE']}")
+        if "SPECON_LINEAGE" in os.environ:
+            append("lineages", os.environ["SPECON_LINEAGE"])
     if WORKERS > 1 and meet("start", str(lines("steps")), MEET_S) is None:
         return LEAVE
     if lines("attempts") <= failures and RANK == WORKERS - 1:
@@ -41,6 +43,8 @@ def main(steps: int, failures: int, deaf: int, step_ms: int, *, log: Callable[[i
             append("steps", str(step))
         step += 1
         if any(int(word) for word in told):
+            if "SPECON_LINEAGE" in os.environ:
+                (FOLDER / "checkpoints" / f"step-{step:08d}").mkdir(parents=True, exist_ok=True)
             # Nobody goes before all have heard it.
             return LEAVE if meet("end", "", SILENCE_S) is not None else PEERS_LOST
     return 0 if meet("end", "", SILENCE_S) is not None else PEERS_LOST

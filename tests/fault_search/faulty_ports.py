@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
-from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.actions import Action, Clone, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import Node, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.policy import Policy, PolicyStateError, dump_state, load_state
 from controllers.core.ports import MetricSource, Outcome, World, refused
@@ -164,7 +164,7 @@ class CheckedWorld(WrappedWorld):
             match action:
                 case Migrate() | Suspend():
                     self._leaves_begun[action.trial] = self._leaves_begun.get(action.trial, 0) + 1
-                case Resize() | Place() | Stop():
+                case Resize() | Place() | Stop() | Clone():
                     pass  # None of them begins an attempt that was not counted before.
                 case _:
                     assert_never(action)
@@ -179,25 +179,29 @@ class CheckedWorld(WrappedWorld):
             broken("actions are about trials that were seen", f"{action}")
         if (before.phase, before.nodes, before.attempt) != (now.phase, now.nodes, now.attempt):
             broken("actions are checked afresh", f"{action}: {before} is {now} by now")
-        targets: tuple[NodeName, ...] = ()
-        match action:
-            case Place():
-                fits, targets = now.waits, action.nodes
-            case Migrate():
-                fits, targets = now.steady, action.nodes
-            case Resize() | Suspend():
-                fits = now.steady
-            case Stop():
-                fits = now.steady or now.waits or now.phase is Phase.PENDING
-            case _:
-                assert_never(action)
-        if not fits:
+        if not self._fits(action, now):
             broken("actions fit their trials", f"{action}: {now}")
         if isinstance(action, Stop) and action.why.startswith(ENDED):
             self._ended.add(now.sweep)
         elif now.sweep in self._ended:
             broken("an ended sweep stays so", f"{action}: {now}")
-        self._check_targets(action, now, targets)
+        self._check_targets(action, now, action.nodes if isinstance(action, Place | Migrate) else ())
+
+    def _fits(self, action: Action, now: Trial) -> bool:
+        """Return whether ``action`` is one that may be asked of a trial as it is ``now``."""
+        match action:
+            case Place():
+                return now.waits
+            case Migrate() | Resize() | Suspend():
+                return now.steady
+            case Stop():
+                return now.steady or now.waits or now.phase is Phase.PENDING
+            case Clone(parent=parent):
+                other = self._world.trial(parent)
+                sound = other is not None and other.sweep == now.sweep and other.phase is not Phase.FAILED
+                return now.waits and now.phase is Phase.SUSPENDED and parent != now.id and sound
+            case _:
+                assert_never(action)
 
     def _check_targets(self, action: Action, now: Trial, targets: Sequence[NodeName]) -> None:
         moves = now.gang and isinstance(action, Place | Migrate)

@@ -57,6 +57,8 @@ _MOST_TICKS_AT_REST = 1000
 """Ticks without any event after which the sweep counts as stuck, unless the world knows when the next event is due."""
 _MOVES = 20
 """Moves that the time limit allows each trial; a policy may go on moving trials for as long as they run."""
+_CLONES = 20
+"""Times that a trial of a search may go on from another's checkpoint, which may hold less than its own."""
 _MOST_TOGETHER = 20
 """More trials on a node than a case has: contention is at its worst."""
 
@@ -245,7 +247,7 @@ def latest_end_s(case: Case) -> float:
     """Return the virtual time, in seconds, by which the sweep must have ended: a generous bound.
 
     It adds up all faults before anything begins, and every trial alone on the slowest node that holds it, as often as
-    its retries and 20 moves allow.
+    its retries and 20 moves allow, and once more for each time that it may go on from another's checkpoint.
     """
     workload, costs = case.scenario.workload, case.scenario.costs
     arrivals = max(trial.submitted_at for trial in workload.trials)
@@ -256,6 +258,8 @@ def latest_end_s(case: Case) -> float:
     alone = sum(_alone_s(trial, workload, costs) for trial in workload.trials)
     markets = [group.spot for group in workload.groups if group.spot is not None]
     returns = max((at for market in markets for at, _ in market.available), default=0.0)
+    if any(trial.search for trial in workload.trials):
+        alone *= 1 + _CLONES
     return max(arrivals, returns) + (faults_end + outages) + alone
 
 

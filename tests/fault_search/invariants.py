@@ -24,7 +24,8 @@ _TOGETHER = frozenset({Stage.STARTING, Stage.RESTORING, Stage.LEAVING, *_COMPUTI
 class _Past:
     """A trial as it was: ``work`` in lone seconds that grew by ``rate`` each second, and the ``most`` that ever was.
 
-    ``counts`` are its attempts, failures, moves and suspensions, ``lost`` the work that it has lost.
+    ``counts`` are its attempts, failures, moves and suspensions, ``lost`` the work that it has lost, and ``clones`` how
+    often it went on from another's checkpoint.
     """
 
     at: float = 0.0
@@ -34,6 +35,7 @@ class _Past:
     counts: tuple[int, int, int, int] = (0, 0, 0, 0)
     ended: bool = False
     lost: float = 0.0
+    clones: int = 0
 
 
 class InvariantChecker:
@@ -64,6 +66,8 @@ class InvariantChecker:
             self._check_capacity(node)
         for run in self._cluster.runs.values():
             past = self._past[run.spec.id]
+            if len(run.lineage) != past.clones:
+                self._check_clone(run, past)
             past.most = self._most(run)
             training = run.stage is Stage.TRAINING
             past.at, past.work = run.since if training else self._cluster.now, run.work
@@ -85,6 +89,8 @@ class InvariantChecker:
                 broken("steps rise", f"{trial}: step {sample.step} at {sample.at} after {before}")
             if before is not None and sample.step == before.step and sample != before:
                 broken("no step is logged twice", f"{trial}: {sample} after {before}")
+            if sample == before:
+                continue  # Of a trial that goes on from another's checkpoint since, it was of its own work then.
             report = run.spec.reports[sample.step - 1]
             same = report.value == sample.value or (math.isnan(report.value) and math.isnan(sample.value))
             if not same or report.work_s > self._most(run) * (1 + _SLACK) + _SLACK:
@@ -104,6 +110,17 @@ class InvariantChecker:
     def check_the_bill(self) -> None:
         """Check that the bill says what the nodes came to, once those have gone that nobody needs any more."""
         self._paid.check_the_bill()
+
+    def _check_clone(self, run: TrialRun, past: _Past) -> None:
+        """Check that a trial holds what its parent has saved, and nothing that nobody ever did."""
+        name, parent = run.spec.id, self._cluster.runs[run.lineage[-1]]
+        if len(run.lineage) != past.clones + 1 or parent is run or parent.spec.sweep != run.spec.sweep:
+            broken("clones are made one by one, of others", f"{name}: {run.lineage}, {past.clones} known")
+        if run.stage is not Stage.SUSPENDED or run.nodes:
+            broken("a trial that becomes a clone holds nothing", f"{name}: {run.stage} on {run.nodes}")
+        if run.spec.reports != parent.spec.reports or not 0 < run.saved <= self._most(parent) * (1 + _SLACK) + _SLACK:
+            broken("a clone goes on with its parent's work", f"{name}: {run.saved} s of {self._most(parent)}")
+        past.clones, past.most, past.work, past.rate = len(run.lineage), run.saved, run.saved, 0.0
 
     def _check_lost(self, run: TrialRun, past: _Past) -> None:
         """Check that a trial which keeps checkpoints loses no more at a time than since the last one was due."""

@@ -10,7 +10,9 @@ from controllers.core.devices import Devices
 from controllers.core.goals import AskedGoals
 from controllers.core.model import Direction, NodeName, TrialId
 from controllers.core.stop_rules import NO_RULES, StopRules, rules_of
+from controllers.policies import Population
 from controllers.policies.registry import POLICIES, parse_policy
+from controllers.search import Dimension, NumberRange, SearchSpec
 from controllers.worlds.simulated.faults import (
     Crowding,
     NodeLoss,
@@ -42,6 +44,7 @@ STACKED = (
     "specon+flowcon",
     "procon+flowcon+specon",
     "dragon+ahead",
+    "population:perturbation_interval=0.2,quantile=0.5+ahead",
     "promote:finish=best+dragon+ahead",
     "dragon:interval=1,starving=2,quiet=4,cost=0.5,patience=10",
 )
@@ -49,6 +52,10 @@ _SPANS_S = (20.0, 60.0, 150.0)
 _WITHOUT_DEVICES = 0.7
 _WITHOUT_GANGS = 0.6
 _WITHOUT_STOPS = 0.6
+_WITHOUT_SEARCHES = 0.2
+SEARCH = SearchSpec(
+    sampler="random", space=(Dimension(name="lr", domain=NumberRange(low=1e-3, high=10.0, log=True)),)
+).written()
 _PARTS = (0.0, 0.0, 0.3, 1.0)
 """Of the trials of a workload, that part which tells less than it might."""
 _EDGES = ((0, 4), (5, 8), (5, 8), (5, 30))
@@ -62,11 +69,13 @@ def every_policy() -> tuple[str, ...]:
 def draw_case(seed: int, policy: str) -> Case:
     """Return the case of ``seed`` under ``policy``, whose intervals are drawn where it has no parameters."""
     chance = random.Random(seed)  # noqa: S311 - draws cases
-    # Devices, tellings, gangs and groups have generators of their own: all else of a seed is as it was without them.
+    # Devices, tellings, gangs, searches and groups have generators of their own: all else is as it was without them.
     workload = with_devices(draw_workload(chance), random.Random(f"{seed}:devices"))  # noqa: S311 - as above
     workload = with_tellings(workload, random.Random(f"{seed}:tellings"))  # noqa: S311 - as above
     gangs = random.Random(f"{seed}:gangs")  # noqa: S311 - as above
     workload = with_gangs(workload, gangs)
+    if Population.name in policy:
+        workload = with_searches(workload, random.Random(f"{seed}:searches"))  # noqa: S311 - as above
     trials, nodes = [trial.id for trial in workload.trials], [node.name for node in workload.nodes]
     crowded, part = chance.choice((nodes[:1], nodes)), chance.choice((0.0, 0.2, 0.9))
     pinned = {trial: chance.choice(crowded) for trial in trials if chance.random() < part}
@@ -190,6 +199,22 @@ def with_gangs(workload: Workload, chance: random.Random) -> Workload:
     nodes = tuple(replace(node, zone=chance.choice(("", "a", "b"))) for node in workload.nodes)
     trials = tuple(_as_gang(trial, nodes, chance) if chance.random() < part else trial for trial in workload.trials)
     return replace(workload, trials=trials, nodes=nodes)
+
+
+def with_searches(workload: Workload, chance: random.Random) -> Workload:
+    """Return ``workload``, or the same with trials of a search that report equally often, and may follow each other."""
+    if chance.random() < _WITHOUT_SEARCHES:
+        return workload
+    number = chance.choice((5, 20, 40))
+
+    def searched(trial: TrialSpec) -> TrialSpec:
+        reports = _reports(chance, trial.work_s)
+        while len(reports) != number:
+            reports = _reports(chance, trial.work_s)
+        parameters = (("lr", round(chance.uniform(0.01, 1.0), 3)),)
+        return replace(trial, reports=reports, search=SEARCH, parameters=parameters, sweep="")
+
+    return replace(workload, trials=tuple(searched(trial) for trial in workload.trials))
 
 
 def _as_gang(trial: TrialSpec, nodes: Sequence[NodeSpec], chance: random.Random) -> TrialSpec:

@@ -196,6 +196,13 @@ def test_what_is_broken_on_purpose_is_found(
     assert any(violation.invariant == invariant for case in cases if (violation := run(case).violation))
 
 
+def test_a_clone_of_work_that_nobody_saved_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TrialRun, "kept", property(lambda run: run.spec.work_s))
+    cases = (draw_case(seed, "population:perturbation_interval=0.2,quantile=0.5") for seed in range(1, _ENOUGH))
+    found = (violation.invariant for case in cases if (violation := run_case(case).violation))
+    assert next(found) == "a clone goes on with its parent's work"
+
+
 def test_a_failing_case_is_made_as_small_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     run = _engine(NeverLooksAgain)(monkeypatch)
     # A sweep that ends stops many trials in one tick, and the room that they leave changes others without any fault.

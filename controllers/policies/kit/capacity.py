@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from controllers.core.actions import Action, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
+from controllers.core.actions import Action, Clone, Migrate, Place, Proposal, Resize, Stop, Suspend, why_no_gang
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 
@@ -232,7 +232,7 @@ class Capacity:
                     for node in sorted(set(trial.nodes))
                     if node in self.nodes
                 )
-            case Suspend() | Stop():
+            case Suspend() | Stop() | Clone():
                 return True
             case _:
                 assert_never(action)
@@ -249,6 +249,8 @@ class Capacity:
                     self._cpu[node] = self.requested(node) + (action.cpu - trial.cpu)
             case Suspend() | Stop():
                 pass  # It keeps its place until its attempt has ended.
+            case Clone():
+                pass  # It waits, and holds nothing.
             case _:
                 assert_never(action)
 
@@ -367,12 +369,14 @@ def _precedence(action: Action) -> int:
             return 0
         case Suspend():
             return 1
-        case Migrate():
+        case Clone():
             return 2
+        case Migrate():
+            return 3
         case Place(nodes=nodes):
-            return 3 if nodes else 4
+            return 4 if nodes else 5
         case Resize():
-            return 5
+            return 6
         case _:
             assert_never(action)
 

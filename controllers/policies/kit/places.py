@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import Any, assert_never
 
-from controllers.core.actions import Migrate, Place, Proposal, Resize, Stop, Suspend
+from controllers.core.actions import Clone, Migrate, Place, Proposal, Resize, Stop, Suspend
 from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity, RequestShape, request_shape
 from controllers.policies.kit.occupancy import Occupancy
@@ -135,7 +135,7 @@ def nodes_placed_on(proposals: Iterable[Proposal]) -> dict[TrialId, NodeName | N
         match proposal.action:
             case Place() as place:
                 nodes[place.trial] = place.node
-            case Resize() | Migrate() | Suspend() | Stop():
+            case Resize() | Migrate() | Suspend() | Stop() | Clone():
                 pass
             case _ as other:
                 assert_never(other)

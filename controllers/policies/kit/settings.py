@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.actions import Action, Clone, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.errors import SpeconError
 from controllers.core.progress import Normalise
 
@@ -29,6 +29,7 @@ RULE_OF: Final[Mapping[type[Action], tuple[str, str]]] = {
     Migrate: ("moves", "none"),
     Suspend: ("suspensions", "none"),
     Stop: ("stops", "none"),
+    Clone: ("clones", "none"),
 }
 """For each kind of action the rule that a policy takes it by, and what happens under a policy without that rule."""
 
@@ -68,9 +69,9 @@ class ParameterInfo:
 class PolicySettings(BaseModel):
     """Base of the policies.
 
-    A policy is made of at most five rules, one for each kind of action: where trials start (``Place``), what share
-    each gets (``Resize``), which of them go elsewhere (``Migrate``), which wait (``Suspend``) and which end early
-    (``Stop``). Each says in words what its rules go by.
+    A policy is made of at most six rules, one for each kind of action: where trials start (``Place``), what share
+    each gets (``Resize``), which of them go elsewhere (``Migrate``), which wait (``Suspend``), which end early
+    (``Stop``) and which go on from another's checkpoint (``Clone``). Each says in words what its rules go by.
     ``goal`` is the setting of a sweep without which it has nothing to go by, empty where there is none.
     ``one_objective`` is why it takes no sweep of several objectives, empty where it goes by the first of them.
     ``state_type`` is the frozen dataclass of its state; all defaults, it is the state before the first decision.
@@ -97,6 +98,7 @@ class PolicySettings(BaseModel):
     moves: ClassVar[str] = ""
     suspensions: ClassVar[str] = ""
     stops: ClassVar[str] = ""
+    clones: ClassVar[str] = ""
     goal: ClassVar[str] = ""
     one_objective: ClassVar[str] = ""
     most_moves: ClassVar[int | None] = 0

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from controllers.core.actions import Migrate, Place, Proposal, Resize, Stop, Suspend
+from controllers.core.actions import Clone, Migrate, Place, Proposal, Resize, Stop, Suspend
 from controllers.core.model import NodeName, Snapshot, Trial, TrialId
 from controllers.policies.kit.capacity import Capacity
 
@@ -90,7 +90,7 @@ def shrinks_first(proposals: Iterable[Proposal], snapshot: Snapshot) -> tuple[Pr
         match proposal.action:
             case Resize() as resize:
                 return resize.cpu > snapshot.named[resize.trial].cpu
-            case Migrate() | Place() | Suspend() | Stop():
+            case Migrate() | Place() | Suspend() | Stop() | Clone():
                 return False
             case _ as other:
                 assert_never(other)

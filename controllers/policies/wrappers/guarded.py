@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar, assert_never
 
 from pydantic import Field
 
-from controllers.core.actions import Action, Decision, Migrate, Place, Proposal, Resize, Stop, Suspend
+from controllers.core.actions import Action, Clone, Decision, Migrate, Place, Proposal, Resize, Stop, Suspend
 from controllers.core.model import Phase, Snapshot, Trial, TrialId
 from controllers.core.progress import is_stale, usable
 from controllers.policies.kit.capacity import Capacity
@@ -37,9 +37,9 @@ class Guarded(AroundOne):
     ago, or for a resize acted on less than ``resize_cooldown`` ago; would be the one move too many; has a stale metric,
     or for a move none; or where the node has no room, counting requests and the moves under way to it. A gang is let
     through whole, with a node for each of its workers, or held back: where a policy names one node, or none, the others
-    are those nearest to it. A trial may be placed if it waits for that, and stopped if it runs or waits. A change of
-    its share holds no move, suspension or stop back: it has taken hold, and the next attempt starts with the request of
-    old.
+    are those nearest to it. A trial may be placed if it waits for that, and stopped if it runs or waits. One that is
+    suspended may go on from the checkpoint of another trial of its sweep, unless that has failed. A change of its share
+    holds no move, suspension or stop back: it has taken hold, and the next attempt starts with the request of old.
 
     A trial must leave a node that goes. So neither its moves nor its metric hold that back, and it is none of those
     that may move at once.
@@ -173,11 +173,23 @@ class _Review:
                 objection = self._unfit(trial) or self._cooling(trial, self.moved, self.guards.cooldown)
             case Stop():
                 objection = None if trial.waits else self._unfit(trial)
+            case Clone(parent=parent):
+                objection = self._no_clone(trial, self.capacity.trials.get(parent))
             case _:
                 assert_never(action)
         if objection:
             return objection
         return None if self.capacity.allows(action) else NO_ROOM
+
+    @staticmethod
+    def _no_clone(trial: Trial, parent: Trial | None) -> str | None:
+        if not trial.waits or trial.phase is not Phase.SUSPENDED:
+            return "the trial is not suspended"
+        if trial.gang:
+            return "the trial is a gang"
+        if parent is None or parent.id == trial.id or parent.sweep != trial.sweep:
+            return "its parent is no other trial of its sweep"
+        return "its parent has failed" if parent.phase is Phase.FAILED else None
 
     def _must_go(self, trial: Trial) -> bool:
         return not self.going.isdisjoint(trial.nodes)

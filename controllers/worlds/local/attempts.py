@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from controllers.core import labels
 from controllers.worlds.local.beginnings import note_beginning
-from controllers.worlds.local.endings import is_hooked, owned_by, steps_gained, true_code
+from controllers.worlds.local.endings import is_hooked, owned_by, saved_steps, steps_gained, true_code
 from controllers.worlds.local.environment import compose_environment, threads_told
 from controllers.worlds.local.gangs import NOT_STARTED, Crew, Ended, Meeting
 from controllers.worlds.local.jobs import LocalJob, file_name, write_whole
@@ -247,6 +247,10 @@ class Attempts:
     def gained(self, job: LocalJob) -> int:
         """Return how many steps the attempts of ``job`` have come to; 0 where its program tells of none."""
         return steps_gained(self._around.state_root / job.trial) if job.trial else 0
+
+    def has_saved(self, job: LocalJob) -> bool:
+        """Return whether a trial has a checkpoint, whole or not."""
+        return bool(saved_steps(self._around.state_root / job.trial))
 
     def standing(self, job: LocalJob) -> Standing:
         """Return where the next attempt of a trial goes on."""

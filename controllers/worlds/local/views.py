@@ -2,6 +2,7 @@
 
 from controllers.core import labels
 from controllers.core.goals import aims_in, goals_in
+from controllers.core.lineage import lineage_in
 from controllers.core.model import Direction, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import parameters_in
 from controllers.core.results import TrialResult
@@ -36,6 +37,7 @@ def trial_of(job: LocalJob, *, waits: bool) -> Trial:
         sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
         threads=job.threads if job.placed else 0,
         aims=aims_in(job.step.annotations),
+        lineage=lineage_in(job.step.annotations.get(labels.ANNOTATION_LINEAGE, ""), TrialId(job.trial)),
     )
 
 

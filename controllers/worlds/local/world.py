@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import assert_never
 
 from controllers.core import labels
-from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
+from controllers.core.actions import ACTION_KINDS, Action, Clone, Migrate, Place, Resize, Stop, Suspend, why_no_gang
 from controllers.core.expressions import LEFT
 from controllers.core.failures import Failure
 from controllers.core.goals import aims_in
+from controllers.core.lineage import MOST_CLONES, clone_annotations
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
@@ -192,6 +193,8 @@ class LocalWorld:
             case Stop(why=why) if self._waits(job) or job.phase is Phase.PENDING:
                 self._jobs[job.id] = self._over(replace(job, stop=why), Phase.STOPPED, 0, self._now)
                 return DONE
+            case Clone():
+                return self._clone(job, action)
             case _ if job.phase in _LEAVING or job.asked_at is not None:
                 return BUSY
             case _ if job.phase is not Phase.RUNNING:
@@ -289,6 +292,27 @@ class LocalWorld:
         self._jobs[job.id] = replace(
             job, phase=Phase.PENDING, released=True, targets=nodes, workers=len(nodes) or job.workers
         )
+        return DONE
+
+    def _clone(self, job: LocalJob, clone: Clone) -> Outcome:
+        """Have the next attempt of a suspended trial take over its parent's newest checkpoint, as its hooks do."""
+        parent = self._jobs.of_trial(clone.parent)
+        if job.phase is not Phase.SUSPENDED:
+            return refused("the trial is not suspended")
+        if parent is None or parent is job:
+            return refused(f"{clone.parent} is no other trial")
+        trial = self._trial(job)
+        if not trial.search or job.gang:
+            return refused("a search must give the trial its hyperparameters, and it must not be a gang")
+        if job.step.env_from.get(contract.ENV_LINEAGE) != labels.ANNOTATION_LINEAGE:
+            return refused(f"{contract.ENV_LINEAGE} is not among its variables: build the workflow again")
+        if len(trial.lineage) >= MOST_CLONES:
+            return refused(f"it has gone on from another's checkpoint {MOST_CLONES} times, which is the most")
+        if not self._attempts.has_saved(parent):
+            return refused(f"{self.short(parent.trial)} has no checkpoint")
+        annotations = clone_annotations((*trial.lineage, clone.parent), clone.point)
+        step = replace(job.step, annotations={**job.step.annotations, **annotations})
+        self._jobs[job.id] = replace(job, step=step)
         return DONE
 
     def _migrate(self, job: LocalJob, move: Migrate) -> Outcome:

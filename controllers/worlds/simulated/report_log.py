@@ -76,6 +76,17 @@ class ReportLog:
         self._spec = spec
         self._works = [report.work_s for report in spec.reports]
         self._slack = spec.work_s * _SLACK
+        self.__dict__.pop("_bests", None)
+
+    def follow(self, spec: TrialSpec) -> None:
+        """Be the log of ``spec`` from the next report on: those that were logged stay. Nothing is under way.
+
+        Args:
+            spec: it reports as often as what the log was of before.
+        """
+        self.read(math.inf)
+        self.become(spec)
+        self._most = self._works[self._read - 1] if self._read else 0.0
 
     @property
     def exhausted(self) -> bool:

@@ -88,7 +88,8 @@ class TrialRun:
     ``lost_work`` is the work, in lone seconds, that was lost in all. ``rest`` is what it was told to leave for, if
     not for a move; ``stopped`` is why it was stopped, empty where it was not.
     ``scales`` counts the attempts that had another number of workers than ``size_before``, that of the one before.
-    ``unseen`` is where a trial of a cluster puts itself when it no longer looks as it did.
+    ``lineage`` are the trials whose checkpoints it went on from. ``unseen`` is where a trial of a cluster puts itself
+    when it no longer looks as it did.
     """
 
     spec: TrialSpec
@@ -128,6 +129,7 @@ class TrialRun:
     ended_at: float | None = None
     succeeded: bool = False
     stopped: str = ""
+    lineage: tuple[TrialId, ...] = ()
     version: int = 0
     moved_from: tuple[NodeName, ...] = ()
     usage: list[Usage] = field(default_factory=list)
@@ -245,6 +247,7 @@ class TrialRun:
                 search=spec.search,
                 sweep=spec.sweep,
                 may_use=spec.may_use,
+                lineage=self.lineage,
             )
         return self._shown
 
@@ -252,6 +255,21 @@ class TrialRun:
         """Be the run of ``spec``, before anything was trained."""
         self.spec = spec
         self.log.become(spec)
+        self.change()
+
+    @property
+    def kept(self) -> float:
+        """Work, in lone seconds, that its newest checkpoint holds: a periodic one, or that of its last leave."""
+        every = self.spec.checkpoint_every_s
+        periodic = 0.0 if every is None else math.floor(self.work / every + 1e-9) * every
+        return max(self.saved, periodic)
+
+    def follow(self, parent: "TrialRun", spec: TrialSpec) -> None:
+        """Go on from the newest checkpoint of ``parent`` as ``spec`` does, while the trial is suspended."""
+        self.lineage = (*self.lineage, parent.spec.id)
+        self.spec = spec
+        self.work = self.saved = self.saved_before = parent.kept
+        self.log.follow(spec)
         self.change()
 
     def enter(self, stage: Stage) -> None:

@@ -216,6 +216,15 @@ class Surrogate(Protocol):
         """Return ``spec`` as it trains with the hyperparameters ``point``: its work, reports and parameters."""
         ...
 
+    def followed(self, spec: TrialSpec, parent: TrialSpec, work_s: float, point: Point) -> TrialSpec:
+        """Return ``spec`` as it goes on with ``point`` from a checkpoint of ``parent`` that holds ``work_s``."""
+        ...
+
+
+def following(spec: TrialSpec, parent: TrialSpec) -> TrialSpec:
+    """Return ``spec`` as it goes on from a checkpoint of ``parent``, where nobody knows what its hyperparameters do."""
+    return replace(spec, work_s=parent.work_s, reports=parent.reports)
+
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:

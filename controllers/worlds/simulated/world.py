@@ -6,7 +6,8 @@ from dataclasses import replace
 from heapq import heappop
 from typing import assert_never
 
-from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend, why_no_gang
+from controllers.core.actions import ACTION_KINDS, Action, Clone, Migrate, Place, Resize, Stop, Suspend, why_no_gang
+from controllers.core.lineage import MOST_CLONES
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import bound_parameters
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
@@ -17,7 +18,7 @@ from controllers.worlds.simulated.faults import SpotLoss, WorldFault
 from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.spot import SpotProvider
 from controllers.worlds.simulated.trial_run import WAITING, Stage, TrialRun
-from controllers.worlds.simulated.workload import Surrogate
+from controllers.worlds.simulated.workload import Surrogate, following
 
 _LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
 
@@ -178,6 +179,8 @@ class SimulatedWorld:
             case Stop(why=why) if run.stage in WAITING or (run.stage is Stage.QUEUED and run.phase is Phase.PENDING):
                 self._cluster.stop(run, why)
                 return DONE
+            case Clone(parent=parent):
+                return self._clone(run, action, self._cluster.submitted.get(parent))
             case _ if run.phase in _LEAVING or run.wanted_cpu is not None:
                 return BUSY
             case _ if run.node is None or run.phase is not Phase.RUNNING:
@@ -207,6 +210,25 @@ class SimulatedWorld:
             self._cluster.place(run, place.nodes)
         else:
             self._cluster.enqueue(run)
+        return DONE
+
+    def _clone(self, run: TrialRun, clone: Clone, parent: TrialRun | None) -> Outcome:
+        if run.stage is not Stage.SUSPENDED:
+            return refused("the trial is not suspended")
+        if parent is None or parent is run:
+            return refused(f"{clone.parent} is no other trial")
+        if not run.spec.search or run.spec.gang:
+            return refused("a search must give the trial its hyperparameters, and it must not be a gang")
+        if len(run.lineage) >= MOST_CLONES:
+            return refused(f"it has gone on from another's checkpoint {MOST_CLONES} times, which is the most")
+        if len(run.spec.reports) != len(parent.spec.reports):
+            return refused(f"it makes {len(run.spec.reports)} steps, and {clone.parent} {len(parent.spec.reports)}")
+        if not parent.kept:
+            return refused(f"{clone.parent} has no checkpoint")
+        spec = following(run.spec, parent.spec)
+        if self._surrogate is not None:
+            spec = self._surrogate.followed(run.spec, parent.spec, parent.kept, clone.point)
+        run.follow(parent, replace(spec, parameters=bound_parameters(dict(clone.point))))
         return DONE
 
     def _resize(self, run: TrialRun, cpu: float) -> Outcome:

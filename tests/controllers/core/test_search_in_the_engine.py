@@ -1,12 +1,12 @@
 """The engine and searches: hyperparameters are asked for once, when a trial is placed, and outlive the controller."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from controllers.core.actions import Place
+from controllers.core.actions import Action, Clone, Place
 from controllers.core.engine import Engine
 from controllers.core.errors import SearchError, SearchPending
 from controllers.core.model import Phase, Point, Snapshot, Trial, TrialId
@@ -112,3 +112,39 @@ def test_a_search_that_fails_is_a_refusal_with_its_reason() -> None:
     engine = Engine(Scripted((PLACE,)), world, FakeSource(), Kept(), [Log()], search=Counting(fails=True))
     assert engine.tick(1.0).refused
     assert (world.done, told) == ([], ["no idea"])
+
+
+CLONE = Clone(TrialId("a"), TrialId("b"))
+
+
+@dataclass
+class Told:
+    """Remembers each action and outcome that it is told of."""
+
+    told: list[tuple[Action, Outcome]] = field(default_factory=list)
+
+    def acted(self, now: float, action: Action, reason: str, outcome: Outcome) -> None:
+        del now, reason
+        self.told.append((action, outcome))
+
+
+def test_a_clone_gets_what_its_parents_hyperparameters_become_and_is_recorded_with_it() -> None:
+    pair = [waiting(phase=Phase.SUSPENDED), waiting(name="b", phase=Phase.SUSPENDED, parameters=(("lr", 1.0),))]
+    world, told = FakeWorld([pair]), Told()
+
+    def explore(trial: Trial, parent: Trial, clone: Clone) -> Point:
+        assert (trial.id, parent.id, clone) == ("a", "b", CLONE)
+        return POINT
+
+    Engine(Scripted((CLONE,)), world, FakeSource(), Kept(), [told], explore=explore).tick(1.0)
+    assert world.done == [replace(CLONE, point=POINT)]
+    assert told.told == [(replace(CLONE, point=POINT), DONE)]
+
+
+def test_a_clone_whose_parent_is_gone_or_that_nobody_can_change_is_not_asked_for() -> None:
+    alone = [waiting(phase=Phase.SUSPENDED)]
+    told = Told()
+    Engine(Scripted((CLONE,)), FakeWorld([alone]), FakeSource(), Kept(), [told]).tick(1.0)
+    pair = [*alone, waiting(name="b", phase=Phase.SUSPENDED)]
+    Engine(Scripted((CLONE,)), FakeWorld([pair]), FakeSource(), Kept(), [told]).tick(1.0)
+    assert [outcome.kind for _, outcome in told.told] == [OutcomeKind.CHANGED, OutcomeKind.REFUSED]

@@ -10,7 +10,7 @@ from typing import Final
 from controllers.core.model import Parameters, Point, TrialId
 from controllers.core.parameters import bound_parameters
 from controllers.search import Dimension, NumberRange, Options
-from controllers.worlds.simulated.workload import CurvePoint, TrialSpec
+from controllers.worlds.simulated.workload import CurvePoint, TrialSpec, following
 
 _LOG_FROM: Final = 50.0
 """A hyperparameter whose greatest value is so many times its least is spread by its logarithm."""
@@ -46,6 +46,10 @@ class NearestCurves:
             self.configurations, key=lambda configuration: _distance(given, dict(configuration.parameters), columns)
         )
         return replace(spec, work_s=nearest.reports[-1].work_s, reports=nearest.reports)
+
+    def followed(self, spec: TrialSpec, parent: TrialSpec, work_s: float, point: Point) -> TrialSpec:  # noqa: ARG002 - no table has it
+        """Return ``spec`` as it goes on from a checkpoint of ``parent``: as that would."""
+        return following(spec, parent)
 
     def space(self) -> tuple[Dimension, ...]:
         """Return the space that the table was drawn from, as far as it shows."""

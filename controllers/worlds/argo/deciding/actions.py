@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from controllers.core import labels
-from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.actions import Action, Clone, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.annotations import MOST_OF_ONE, AnnotationError, check_fits, reason_that_fits
+from controllers.core.lineage import MOST_CLONES, clone_annotations
 from controllers.core.model import NodeName, Phase
 from controllers.worlds.argo.deciding.bounded_shares import bounded
 from controllers.worlds.argo.deciding.commands import Annotate, Annotations, Command, Leave, OpenGates, SetShare, Told
@@ -18,6 +19,7 @@ from controllers.worlds.argo.meaning.trials import TrialState, node_names
 from controllers.worlds.argo.reading.marks import written_nodes
 from controllers.worlds.argo.reading.pods import whole_milli
 from controllers.worlds.argo.reading.versions import RESIZES_SINCE
+from mlflow_hooks.contract import ENV_LINEAGE
 
 _NOT_RUNNING: Final = "the trial is not running"
 
@@ -56,6 +58,8 @@ def command_for(action: Action, state: TrialState, seen: CampaignSnapshot, *, ho
             return Refusal(why_not) if why_not else _suspend(state, attempt, signals=seen.grants.signals)
         case Stop():
             return _stop(action, state, attempt, seen, hooked=hooked)
+        case Clone():
+            return _clone(action, state, attempt, seen)
         case _:
             assert_never(action)
 
@@ -175,6 +179,22 @@ def _stop(
     notes = {**_plan(state, attempt, 1), **freed, **noted}
     begins = Told("Stopping", f"the trial ends early: {action.why}")
     return Leave(attempt, begins, seen.grants.signals, on_workflow=notes)
+
+
+def _clone(action: Clone, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Annotate | Refusal:
+    trial = state.definition
+    if not state.suspended:
+        return Refusal("the trial is not suspended")
+    if action.parent not in seen.states or action.parent == trial.id:
+        return Refusal(f"{action.parent} is no other trial")
+    if not trial.search or trial.gang:
+        return Refusal("a search must give the trial its hyperparameters, and it must not be a gang")
+    if not attempt.lead.takes_lineage:
+        return Refusal(f"pod {attempt.lead.name} has no variable {ENV_LINEAGE}: build the workflow again")
+    if len(trial.lineage) >= MOST_CLONES:
+        return Refusal(f"it has gone on from another's checkpoint {MOST_CLONES} times, which is the most")
+    told = Told("Cloned", f"goes on from the checkpoint of {action.parent} once it has a place")
+    return Annotate(attempt, clone_annotations((*trial.lineage, action.parent), action.point), told=told)
 
 
 def _plan(state: TrialState, attempt: Attempt, next_size: int) -> Annotations:

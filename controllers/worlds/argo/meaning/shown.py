@@ -60,6 +60,7 @@ def trial_of(
         may_use=may_use,
         may_ask=may_ask,
         aims=definition.aims,
+        lineage=definition.lineage,
     )
 
 

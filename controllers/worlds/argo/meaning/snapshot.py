@@ -127,8 +127,9 @@ def _trial_states(
         definition = made_for if recorded is None else recorded.definition
         if definition is None:
             continue
-        if definition.search and history.params != definition.params:
-            definition = definition.with_params(history.params)
+        known = (definition.params, definition.lineage)
+        if definition.search and known != (history.params, history.lineage):
+            definition = definition.with_params(history.params, history.lineage)
         notes = NO_NOTES if workflow is None else workflow.notes(definition)
         state = TrialState(definition, recorded, history, over_since, notes, pending.get(trial))
         states[trial] = before[trial] if before.get(trial) == state else state

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, assert_never
 
-from controllers.core.actions import Action, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.actions import Action, Clone, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.expressions import LEFT
 from controllers.core.model import NodeName, Phase, TrialId
 from controllers.worlds.argo.meaning.attempts import Attempt, attempts_of
@@ -27,7 +27,8 @@ class PodHistory:
 
     ``first_at`` is when the oldest attempt seen was made, in Unix seconds; ``gone`` tells that the newest is gone.
     ``resizes`` counts the changes of the trial's share that were seen to take effect. ``params`` are the
-    hyperparameters that a search gave the trial; ``pods`` are those that it follows from.
+    hyperparameters that a search gave the trial; ``lineage`` are the trials whose checkpoints it went on
+    from. ``pods`` are those that it follows from.
     """
 
     newest: Attempt | None = None
@@ -38,6 +39,7 @@ class PodHistory:
     resizes: int = 0
     suspensions: int = 0
     params: str = ""
+    lineage: tuple[TrialId, ...] = ()
     pods: tuple[PodRecord, ...] = field(default=(), compare=False)
 
     @property
@@ -87,6 +89,7 @@ class PodHistory:
             suspensions=max(self.suspensions, *(attempt.marks.suspensions for attempt in attempts)),
             resizes=max(self.resizes, *(attempt.marks.resizes for attempt in attempts)) + self._was_resized(newest),
             params=next((params for attempt in reversed(attempts) if (params := _params_of(attempt))), self.params),
+            lineage=max((self.lineage, *map(_lineage_of, attempts)), key=len),
             pods=tuple(pods),
         )
 
@@ -305,6 +308,8 @@ class TrialState:
                 return not attempt.gated or bool(attempt.marks.place)
             case Suspend():
                 return bool(attempt.marks.rest)
+            case Clone(parent=parent):
+                return bool(self.history.lineage) and self.history.lineage[-1] == parent
             case _:
                 assert_never(action)
 
@@ -332,6 +337,11 @@ class TrialState:
 def _params_of(attempt: Attempt) -> str:
     definition = attempt.lead.definition
     return definition.params if definition is not None and definition.search else ""
+
+
+def _lineage_of(attempt: Attempt) -> tuple[TrialId, ...]:
+    definition = attempt.lead.definition
+    return definition.lineage if definition is not None and definition.search else ()
 
 
 def _moves_of(attempt: Attempt) -> int:

@@ -11,6 +11,7 @@ from controllers.core import annotations as notes
 from controllers.core import labels
 from controllers.core.aims import NO_AIMS, Aims
 from controllers.core.goals import AskedGoals, GoalError, aims_in, goals_in
+from controllers.core.lineage import lineage_in
 from controllers.core.model import Direction, Parameters, Point, TrialId
 from controllers.core.parameters import parameters_in
 from mlflow_hooks import contract
@@ -32,6 +33,7 @@ class TrialDefinition:
     It has from ``min_workers`` to ``workers`` workers.
     ``policy`` is None where its author left that open; ``params`` is the JSON text of its hyperparameters, and
     ``parameters`` are those of them that policies see. Where ``search`` gives it these, they are there once it did.
+    ``lineage`` are the trials whose checkpoints it went on from.
     """
 
     id: TrialId
@@ -47,6 +49,7 @@ class TrialDefinition:
     search: str = ""
     min_workers: int = 1
     aims: Aims = NO_AIMS
+    lineage: tuple[TrialId, ...] = ()
 
     @property
     def gang(self) -> bool:
@@ -64,15 +67,15 @@ class TrialDefinition:
         given = self.hyperparameters() if self.search else {}
         return tuple((name, value) for name, value in given.items() if isinstance(value, str | int | float))
 
-    def with_params(self, params: str) -> "TrialDefinition":
-        """Return this definition with the hyperparameters that a search gave the trial."""
-        return replace(self, params=params, parameters=parameters_in(params))
+    def with_params(self, params: str, lineage: tuple[TrialId, ...]) -> "TrialDefinition":
+        """Return this definition with what a search gave the trial, or a clone of one of ``lineage``."""
+        return replace(self, params=params, parameters=parameters_in(params), lineage=lineage)
 
     @property
     def length(self) -> int:
         """How many characters it holds: a short placeholder may stand for many."""
         own = (self.id, self.sweep, self.number, self.objective, self.policy or "", self.params, self.search)
-        texts = (*own, *self.aims.written)
+        texts = (*own, *self.aims.written, *self.lineage)
         return sum(map(len, texts))
 
     @property
@@ -135,6 +138,7 @@ def read_definition(
         search=annotations.get(labels.ANNOTATION_SEARCH, ""),
         min_workers=int(least),
         aims=aims_noted(where, annotations),
+        lineage=lineage_in(annotations.get(labels.ANNOTATION_LINEAGE, ""), TrialId(trial)),
     )
 
 

@@ -31,7 +31,7 @@ from controllers.worlds.argo.reading.marks import Marks, read_marks
 from controllers.worlds.argo.reading.pod_ends import Leaving, disrupted, failure_of, leaving_of
 from controllers.worlds.argo.reading.queueing import Queueing, queueing_of
 from controllers.worlds.argo.reading.versions import Version, argo_version
-from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_RUN, ENV_RUN_CONTEXT
+from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_LINEAGE, ENV_RUN, ENV_RUN_CONTEXT
 
 MAIN: Final = "main"
 """Name of the container that Argo runs a template's program in."""
@@ -123,7 +123,8 @@ class PodRecord:
     workflow calls it. Anybody may write all this: ``WorkflowRecord.made`` tells whether Argo did. ``why_no_signal``
     says why none is sent to its trainer, None where one may be; ``sees_asks`` tells that its program can see the
     annotation by which it is asked to leave. ``takes_run`` tells that its program is told a run in
-    MLflow by the annotation for that, ``makes_runs`` that the runs that it makes itself are found. ``demands`` are its
+    MLflow by the annotation for that, ``takes_lineage`` from whose checkpoint it goes on, and ``makes_runs`` that the
+    runs that it makes itself are found. ``demands`` are its
     author's on its node. The main container has run since ``runs_since``, None where it does not; ``failure``
     is how it failed, and ``leaving`` how it left so that its trial goes on, None where it did not. ``disrupted`` tells
     that Kubernetes makes it leave.
@@ -160,6 +161,7 @@ class PodRecord:
     why_no_signal: str | None = None
     sees_asks: bool = False
     takes_run: bool = False
+    takes_lineage: bool = False
     makes_runs: bool = False
     demands: Demands = ANY_NODE
     runs_since: float | None = None
@@ -269,7 +271,8 @@ def project_pod(pod: Json) -> PodRecord | None:
         ends=_command(main)[-2:] == [ARGOEXEC, ENDING],
         why_no_signal=_why_no_signal(pod),
         sees_asks=_sees_asks(pod, main),
-        takes_run=any(_is_run(variable) for variable in mappings(main, "env")),
+        takes_run=_is_told(main, ENV_RUN, labels.ANNOTATION_RUN),
+        takes_lineage=_is_told(main, ENV_LINEAGE, labels.ANNOTATION_LINEAGE),
         makes_runs=any(text(variable, "name") == ENV_RUN_CONTEXT for variable in mappings(main, "env")),
         runs_since=epoch(status, "state", "running", "startedAt"),
         failure=failure_of(status),
@@ -332,9 +335,13 @@ def env_of(container: Mapping[str, Any]) -> dict[str, str]:
     return {text(variable, "name"): text(variable, "value", most=2**16) for variable in mappings(container, "env")}
 
 
-def _is_run(variable: Mapping[str, Any]) -> bool:
-    path = text(variable, "valueFrom", "fieldRef", "fieldPath", most=512)
-    return text(variable, "name") == ENV_RUN and path == f"metadata.annotations['{labels.ANNOTATION_RUN}']"
+def _is_told(container: Mapping[str, Any], name: str, annotation: str) -> bool:
+    """Return whether the container's variable ``name`` holds an annotation of its pod."""
+    path = f"metadata.annotations['{annotation}']"
+    return any(
+        text(variable, "name") == name and text(variable, "valueFrom", "fieldRef", "fieldPath", most=512) == path
+        for variable in mappings(container, "env")
+    )
 
 
 def _named(containers: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from controllers.core import labels
+from controllers.core.lineage import clone_annotations
 from controllers.core.model import Point
 from controllers.core.parameters import point_annotations
 from controllers.worlds.argo.calls.api import WORKFLOWS, KubeApi
@@ -127,6 +128,8 @@ class CommandWriter:
         """Open all gates that are still there: where some of them are open, a controller was killed in between."""
         attempt = command.attempt
         each: dict[str, str | None] = {**point_annotations(command.point)} if command.point else {}
+        if state.definition.lineage:
+            each |= clone_annotations(state.definition.lineage, ())
         if attempt.gang:
             each |= {labels.ANNOTATION_WORLD_SIZE: str(attempt.size), labels.ANNOTATION_ATTEMPT: attempt.token}
         for pod, node in zip(attempt.workers, command.nodes, strict=True):

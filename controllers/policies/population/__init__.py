@@ -1,0 +1,5 @@
+"""Population based training."""
+
+from controllers.policies.population.policy import Population as Population
+
+__all__ = ["Population"]
