@@ -1,6 +1,6 @@
 """Optuna's terminator: whether the search of a sweep has little left to find.
 
-It is asked about the trials alone, so that it says the same of the same trials, whoever asks and how often.
+It is asked about the trials alone, so that it says the same of the same trials, however often it is asked.
 """
 
 from collections.abc import Mapping, Sequence

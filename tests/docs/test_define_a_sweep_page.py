@@ -22,7 +22,7 @@ EXAMPLES = [*_examples(PAGE), *_examples(PIPELINES), *_examples(REPOSITORY / "RE
 
 def test_the_pages_have_examples() -> None:
     assert len(_examples(PAGE)) == 3
-    assert len(_examples(PIPELINES)) == 2
+    assert len(_examples(PIPELINES)) == 3
     assert len(_examples(REPOSITORY / "README.md")) == 1
 
 
