@@ -64,7 +64,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Task:
+class RealTask:
     """Rows to train with, to judge trials by, and to measure by; ``classes`` tells whether shares are wanted."""
 
     train: Rows
@@ -73,7 +73,7 @@ class Task:
     classes: bool
 
 
-def digits() -> Task:
+def digits() -> RealTask:
     """Return the ten digits of scikit-learn, an eighth of whose labels for training are wrong."""
     inputs, labels = load_digits(return_X_y=True)
     chance = np.random.default_rng(7)
@@ -84,7 +84,7 @@ def digits() -> Task:
     return _parts(inputs, np.eye(10)[noisy], np.eye(10)[labels], (900, 1350), classes=True)
 
 
-def diabetes() -> Task:
+def diabetes() -> RealTask:
     """Return the regression on the diabetes data of scikit-learn, all columns scaled to a deviation of one."""
     inputs, wanted = load_diabetes(return_X_y=True)
     order = np.random.default_rng(7).permutation(len(wanted))
@@ -92,9 +92,9 @@ def diabetes() -> Task:
     return _parts(inputs, wanted[:, None], wanted[:, None], (220, 330), classes=False)
 
 
-def _parts(inputs: Array, noisy: Array, wanted: Array, ends: tuple[int, int], *, classes: bool) -> Task:
+def _parts(inputs: Array, noisy: Array, wanted: Array, ends: tuple[int, int], *, classes: bool) -> RealTask:
     first, second = ends
-    return Task(
+    return RealTask(
         Rows(inputs[:first], noisy[:first]),
         Rows(inputs[first:second], wanted[first:second]),
         Rows(inputs[second:], wanted[second:]),
@@ -106,7 +106,7 @@ TASKS: Final = {"digits": digits, "diabetes": diabetes}
 
 
 @dataclass
-class Network:
+class SmallNetwork:
     """A network of one hidden layer: its weights, how fast each moves, and the order in which it sees its rows."""
 
     weights: list[Array]
@@ -114,7 +114,7 @@ class Network:
     chance: np.random.Generator
 
     @classmethod
-    def begun(cls, task: Task, seed: int) -> "Network":
+    def begun(cls, task: RealTask, seed: int) -> "SmallNetwork":
         """Return one that has learnt nothing."""
         chance = np.random.default_rng(seed)
         sizes = (task.train.inputs.shape[1], HIDDEN, task.train.wanted.shape[1])
@@ -123,13 +123,13 @@ class Network:
         weights[1], weights[3] = np.zeros(shapes[1]), np.zeros(shapes[3])
         return cls(weights, [np.zeros(shape) for shape in shapes], chance)
 
-    def copied(self) -> "Network":
+    def copied(self) -> "SmallNetwork":
         """Return a copy, as a checkpoint is."""
         chance = np.random.default_rng()
         chance.bit_generator.state = self.chance.bit_generator.state
-        return Network([one.copy() for one in self.weights], [one.copy() for one in self.speeds], chance)
+        return SmallNetwork([one.copy() for one in self.weights], [one.copy() for one in self.speeds], chance)
 
-    def train(self, task: Task, point: Mapping[str, float]) -> None:
+    def train(self, task: RealTask, point: Mapping[str, float]) -> None:
         """Make a step: once through all rows."""
         rows = self.chance.permutation(len(task.train.inputs))
         with np.errstate(all="ignore"):  # a training that diverges is one of the cases
@@ -141,7 +141,7 @@ class Network:
                     self.speeds[place] = point["momentum"] * self.speeds[place] - point["lr"] * whole
                     self.weights[place] = self.weights[place] + self.speeds[place]
 
-    def loss(self, task: Task, rows: Rows) -> float:
+    def loss(self, task: RealTask, rows: Rows) -> float:
         """Return cross entropy or half the squared error, NaN where it has diverged."""
         with np.errstate(all="ignore"):
             _, out = self._out(task, rows.inputs)
@@ -149,7 +149,7 @@ class Network:
             mean = float(lost.sum(axis=1).mean())
         return mean if mean < MOST_LOSS else math.nan
 
-    def _out(self, task: Task, inputs: Array) -> tuple[Array, Array]:
+    def _out(self, task: RealTask, inputs: Array) -> tuple[Array, Array]:
         hidden = np.tanh(inputs @ self.weights[0] + self.weights[1])
         out = hidden @ self.weights[2] + self.weights[3]
         if task.classes:
@@ -157,7 +157,7 @@ class Network:
             out = out / out.sum(axis=1, keepdims=True)
         return hidden, out
 
-    def _slopes(self, task: Task, inputs: Array, wanted: Array) -> list[Array]:
+    def _slopes(self, task: RealTask, inputs: Array, wanted: Array) -> list[Array]:
         hidden, out = self._out(task, inputs)
         above = (out - wanted) / len(inputs)
         below = above @ self.weights[2].T * (1 - hidden**2)
@@ -168,13 +168,13 @@ class Network:
 class Trainings:
     """How the trials of one sweep train: each for real, as soon as it is known with what."""
 
-    task: Task
+    task: RealTask
     seed: int
-    checkpoints: dict[TrialId, list[Network]] = field(default_factory=dict)
+    checkpoints: dict[TrialId, list[SmallNetwork]] = field(default_factory=dict)
 
     def trained(self, spec: TrialSpec, point: Point) -> TrialSpec:
         """Return ``spec`` as it trains with ``point`` from its beginning."""
-        begun = Network.begun(self.task, self.seed * 1000 + int(spec.id[1:]))
+        begun = SmallNetwork.begun(self.task, self.seed * 1000 + int(spec.id[1:]))
         return self._goes_on(spec, [begun], (), point)
 
     def followed(self, spec: TrialSpec, parent: TrialSpec, work_s: float, point: Point) -> TrialSpec:
@@ -183,7 +183,7 @@ class Trainings:
         return self._goes_on(spec, self.checkpoints[parent.id][: step + 1], parent.reports[:step], point)
 
     def _goes_on(
-        self, spec: TrialSpec, before: list[Network], reports: Sequence[CurvePoint], point: Point
+        self, spec: TrialSpec, before: list[SmallNetwork], reports: Sequence[CurvePoint], point: Point
     ) -> TrialSpec:
         known, values = list(before), {name: float(value) for name, value in point}
         made = list(reports)
@@ -211,7 +211,7 @@ class Came:
     ended_s: float
 
 
-def run(task: Task, policy: str, trials: int, seed: int) -> Came:
+def run(task: RealTask, policy: str, trials: int, seed: int) -> Came:
     """Return what a sweep of so many trials under ``policy`` came to."""
     search = SearchSpec(sampler="random", seed=seed, space=SPACE).written()
     reports = tuple(CurvePoint(step * STEP_S, 1.0) for step in range(1, STEPS + 1))

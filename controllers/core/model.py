@@ -260,6 +260,7 @@ class Trial:
             self.threads,
             self.may_ask,
             self.aims,
+            self.lineage,
         )
 
 

@@ -12,8 +12,8 @@ from mlflow_hooks import trial
 parser = argparse.ArgumentParser()
 parser.add_argument("--lr", type=float)
 parser.add_argument("--momentum", type=float)
-parser.add_argument("--steps", type=int, default=40)
-parser.add_argument("--pause-ms", type=float, default=100.0)
+parser.add_argument("--steps", type=int, default=60)
+parser.add_argument("--pause-ms", type=float, default=200.0)
 given = parser.parse_args()
 
 digits = load_digits()

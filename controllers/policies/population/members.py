@@ -21,7 +21,7 @@ _SLACK: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PopulationMember:
     """A trial of a population.
 
     ``losses`` are how bad it was at each interval that it has come to, smaller being better, None where its objective
@@ -42,7 +42,7 @@ class Member:
 class PopulationState:
     """The members by trial, also those whose trials have ended: others are compared with them."""
 
-    members: Mapping[TrialId, Member] = field(default_factory=dict)
+    members: Mapping[TrialId, PopulationMember] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ class PopulationRanks:
     def __init__(
         self,
         trials: Sequence[Trial],
-        members: Mapping[TrialId, Member],
+        members: Mapping[TrialId, PopulationMember],
         intervals: Intervals,
         total: float | None,
     ) -> None:
         self.trials = {trial.id: trial for trial in trials}
-        before = {trial.id: members.get(trial.id, Member()) for trial in trials}
+        before = {trial.id: members.get(trial.id, PopulationMember()) for trial in trials}
         settled = {name: self._settled(self.trials[name], member, before) for name, member in before.items()}
         self.members = {
             name: _reported(self.trials[name], member, intervals, total) for name, member in settled.items()
@@ -104,12 +104,14 @@ class PopulationRanks:
             self.members[name] = replace(self.members[name], losses=losses + (None,) * (self.enough - len(losses)))
 
     @staticmethod
-    def _settled(trial: Trial, member: Member, members: Mapping[TrialId, Member]) -> Member:
+    def _settled(
+        trial: Trial, member: PopulationMember, members: Mapping[TrialId, PopulationMember]
+    ) -> PopulationMember:
         """Return ``member`` once its trial is the clone that it should be: it stands where its parent stood."""
         if len(trial.lineage) <= member.clones:
             return member
-        parent = members.get(trial.lineage[-1], Member())
-        return Member(
+        parent = members.get(trial.lineage[-1], PopulationMember())
+        return PopulationMember(
             parent.losses,
             max(member.compared, len(parent.losses)),
             last_step(trial.progress),
@@ -181,7 +183,7 @@ def draw(seed: str) -> int:
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8])
 
 
-def _reported(trial: Trial, member: Member, intervals: Intervals, total: float | None) -> Member:
+def _reported(trial: Trial, member: PopulationMember, intervals: Intervals, total: float | None) -> PopulationMember:
     """Return ``member`` with what its trial reports, if that is of the model that it has now."""
     progress = trial.progress
     if progress is None or progress.step <= member.after:
@@ -191,12 +193,12 @@ def _reported(trial: Trial, member: Member, intervals: Intervals, total: float |
     return replace(member, losses=(*member.losses, *((loss,) * new))) if new > 0 else member
 
 
-def _diverged(trial: Trial, member: Member) -> bool:
+def _diverged(trial: Trial, member: PopulationMember) -> bool:
     if not trial.diverged or trial.phase is not Phase.RUNNING or member.parent is not None:
         return False
     return last_step(trial.progress) > member.after or not (trial.progress or member.clones)
 
 
-def _rank(member: Member, interval: int) -> tuple[bool, float]:
+def _rank(member: PopulationMember, interval: int) -> tuple[bool, float]:
     loss = member.losses[interval - 1]
     return loss is None, 0.0 if loss is None else loss

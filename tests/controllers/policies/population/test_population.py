@@ -14,7 +14,7 @@ from controllers.core.model import Direction, NodeName, Phase, Progress, Snapsho
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Population
 from controllers.policies.kit.settings import PolicyParameterError
-from controllers.policies.population.members import MOST_TRIES, Member, PopulationState
+from controllers.policies.population.members import MOST_TRIES, PopulationMember, PopulationState
 from tests.controllers.policies.policy_fakes import node, snapshot, trial
 from tests.property_examples import examples
 
@@ -57,7 +57,7 @@ def test_the_worst_at_an_interval_is_suspended_cloned_from_the_best_and_placed()
     trials[3] = replace(trials[3], lineage=(TrialId("t0"),))
     wanted, state = actions(trials, state)
     assert wanted == [Place(TrialId("t3"))]
-    assert state.members[TrialId("t3")] == Member((0.0,), 1, 4, clones=1)
+    assert state.members[TrialId("t3")] == PopulationMember((0.0,), 1, 4, clones=1)
 
 
 def test_nobody_is_compared_before_most_have_come_as_far() -> None:
