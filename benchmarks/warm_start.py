@@ -3,9 +3,8 @@
     python -m benchmarks.warm_start [--seeds 10] [--page]
 
 The eight tasks are in ``benchmarks/warm_tasks.py``. Earlier, cold and warm sweeps are all the project's own search, TPE
-with its defaults, and have thirty trials, one after the other, each sweep with a seed of its own. Tasks, models, spaces
-and sizes were fixed before the first run. With ``--page``, it writes the table of docs/experiments/warm-start.md. It
-takes about three minutes of a core.
+with its defaults, and have thirty trials, one after the other, each sweep with a seed of its own. This is the second
+set of tasks, as docs/experiments/warm-start.md tells; ``--page`` writes the table there. It takes some minutes of a core.
 """
 
 import argparse

@@ -23,7 +23,7 @@ train, held_out = slice(0, 1400), slice(1400, None)
 
 def shares(weights: np.ndarray, rows: slice) -> np.ndarray:
     scores = np.exp(pixels[rows] @ weights - (pixels[rows] @ weights).max(axis=1, keepdims=True))
-    return scores / scores.sum(axis=1, keepdims=True)
+    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
 
 with trial(checkpoint_every_s=0.0) as t:

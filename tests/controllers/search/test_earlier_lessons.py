@@ -38,16 +38,15 @@ def test_values_that_were_drawn_are_taken_and_what_the_space_does_not_have_is_le
 
 def test_a_trial_outside_of_the_space_takes_no_part() -> None:
     spec = SearchSpec(sampler="tpe", space=(*SPACE, STEPS))
-    inside = {"x": 1.0, "kind": "b", "steps": 20}
     told, left_out = taught(
         spec,
-        earlier(**inside),
-        earlier(**{**inside, "x": 10.1}),
-        earlier(**{**inside, "kind": "c"}),
-        earlier(**{**inside, "steps": 25}),
-        earlier(**{**inside, "x": "much"}),
+        earlier(x=1.0, kind="b", steps=20),
+        earlier(x=10.1, kind="b", steps=20),
+        earlier(x=1.0, kind="c", steps=20),
+        earlier(x=1.0, kind="b", steps=25),
+        earlier(x="much", kind="b", steps=20),
     )
-    assert (told, type(told[0]["steps"])) == ([inside], int)
+    assert (told, type(told[0]["steps"])) == ([{"x": 1.0, "kind": "b", "steps": 20}], int)
     assert left_out == {
         "with 'x' outside of its bounds": 2,
         "with 'kind' outside of its bounds": 1,
@@ -131,7 +130,7 @@ def test_a_search_that_learnt_before_begins_where_that_was_good(sampler: str) ->
 @pytest.mark.parametrize("settings", [{}, {"sigma0": 0.5}, {"with_margin": True}])
 def test_cmaes_begins_from_earlier_trials_only_where_it_can(
     space: tuple[Dimension, ...],
-    settings: dict[str, bool | float],
+    settings: dict[str, bool | int | float | str],
 ) -> None:
     spec = SearchSpec(sampler="cmaes", seed=1, space=space, settings=settings)
     trials = [earlier(float(n), x=n / 4, kind="a", y=0.5, steps=20) for n in range(20)]
