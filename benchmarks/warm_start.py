@@ -4,7 +4,7 @@
 
 The eight tasks are in ``benchmarks/warm_tasks.py``. Earlier, cold and warm sweeps are all the project's own search, TPE
 with its defaults, and have thirty trials, one after the other, each sweep with a seed of its own. This is the second
-set of tasks, as docs/experiments/warm-start.md tells; ``--page`` writes the table there. It takes some minutes of a core.
+set of tasks, as docs/experiments/warm-start.md tells; ``--page`` writes the table there. It takes minutes.
 """
 
 import argparse
