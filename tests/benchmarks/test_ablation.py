@@ -72,6 +72,7 @@ def test_only_what_is_left_out_is_dropped(kind: type[Action]) -> None:
 def test_it_is_named_by_the_rule_that_is_left_out() -> None:
     names = [Without(policy=Eager(), left_out=kind).name for kind in ACTION_KINDS]
     assert sorted(names) == [
+        "eager without clones",
         "eager without moves",
         "eager without placement",
         "eager without shares",

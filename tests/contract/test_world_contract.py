@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from controllers.core.actions import ACTION_KINDS, Action, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.actions import ACTION_KINDS, Action, Clone, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.devices import Devices
 from controllers.core.model import NodeName, Phase, Sample, TrialId
 from controllers.core.ports import OutcomeKind
@@ -19,6 +19,7 @@ def of_every_kind(trial: TrialId, node: NodeName) -> list[Action]:
         Place: Place(trial, (node,)),
         Suspend: Suspend(trial),
         Stop: Stop(trial, "enough"),
+        Clone: Clone(trial, TrialId("another")),
     }
     return [examples[kind] for kind in ACTION_KINDS]
 

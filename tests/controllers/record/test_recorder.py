@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controllers.core.actions import ACTION_KINDS, Action, Assessment, Migrate, Place, Resize, Stop, Suspend
+from controllers.core.actions import ACTION_KINDS, Action, Assessment, Clone, Migrate, Place, Resize, Stop, Suspend
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.record.recorder import Recorder
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, TimelineFile, read_timeline
@@ -13,6 +13,7 @@ from controllers.record.timeline import EventKind, TimelineError, TimelineEvent,
 A = TrialId("a")
 ONE, TWO = NodeName("one"), NodeName("two")
 WAITING = Trial(A, Phase.PENDING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0, gated=True)
+SUSPENDED = replace(WAITING, phase=Phase.SUSPENDED, attempt=1)
 RUNNING = Trial(A, Phase.RUNNING, 0.1, 0.1, 0.0, Direction.MINIMIZE, 0.0, (ONE,), 1)
 
 
@@ -31,6 +32,7 @@ def before_and_after(kind: type[Action]) -> tuple[Trial, Trial]:
         Place: (WAITING, RUNNING),
         Suspend: (RUNNING, replace(RUNNING, phase=Phase.SUSPENDING)),
         Stop: (RUNNING, replace(RUNNING, phase=Phase.STOPPING)),
+        Clone: (SUSPENDED, replace(SUSPENDED, lineage=(TrialId("s.b"),))),
     }
     return known[kind]
 

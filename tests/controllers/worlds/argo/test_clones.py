@@ -58,7 +58,7 @@ def test_the_pod_that_waits_gets_the_parent_and_the_hyperparameters_and_starts_w
     bench.until(lambda: bench.trial("a").lineage == (B,))
     found = bench.trial("a")
     assert (found.phase, found.waits, found.parameters) == (Phase.SUSPENDED, True, (("lr", 0.2),))
-    assert "Cloned" in bench.told.reasons
+    bench.until(lambda: "Cloned" in bench.told.reasons)
     bench.until(lambda: bench.world.apply(Place(A)).done)
     bench.until(lambda: opened(bench))
     assert notes(bench, 1)["hera-specon.io/lineage"] == '["b"]'
