@@ -8,7 +8,7 @@ from operator import attrgetter, is_not
 from typing import Final, TypedDict
 
 from controllers.core.actions import Assessment
-from controllers.core.model import Phase, Snapshot, Trial, TrialId
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.record.timeline import EventKind, TimelineEvent
 
 _USAGE_EVERY_S = 2.0
@@ -106,12 +106,17 @@ def _on(nodes: Sequence[str]) -> _Places:
     return _Places(node=nodes[0] if nodes else None, nodes=tuple(nodes) if len(nodes) > 1 else None)
 
 
+def _state(trial: Trial) -> tuple[Phase, tuple[NodeName, ...], int]:
+    return trial.phase, trial.nodes, trial.attempt
+
+
 def _events(now: float, name: str, before: Trial | None, trial: Trial, reason: str | None) -> list[TimelineEvent]:
     events: list[TimelineEvent] = []
-    if before is None or (before.phase, before.nodes, before.attempt) != (trial.phase, trial.nodes, trial.attempt):
+    cloned = before is not None and before.lineage != trial.lineage
+    if before is None or cloned or _state(before) != _state(trial):
         # Of attempts that begin, only those that were seen to wait have a reason; others run where a move led them.
         waited = trial.phase is Phase.RUNNING and (trial.attempt == 1 or trial.suspensions > 0)
-        told = before is not None and (waited or trial.phase in _FOR_A_REASON)
+        told = before is not None and (waited or cloned or trial.phase in _FOR_A_REASON)
         state = TimelineEvent(
             now,
             EventKind.PHASE,
