@@ -262,8 +262,8 @@ def _asks(filling: Filling, *, unknown: bool) -> dict[str, int]:
     """Return how many trials may wait at the scheduler, for each sweep that places its own and is not alone.
 
     Each pod there takes the next room that others give back, for whichever sweep that is meant. So there is one for
-    each place that is free, or on a node that is to come. Where ``unknown`` ones may come, there is one more, of the sweep whose
-    turn is next, if none waits yet.
+    each place that is free, or on a node that is to come. Where ``unknown`` ones may come, there is one more, of the
+    sweep whose turn is next, if none waits yet.
     """
     lines = filling.lines
     if len(lines) == 1:
