@@ -18,7 +18,7 @@ def test_a_search_goes_on_from_an_earlier_sweep_and_keeps_it_out_of_its_results(
     first = workbench.newest_run.name
     sweep = workbench.folder / "sweep.py"
     text = sweep.read_text().replace("Sweep, choice, every, minimize", "Sweep, choice, every, minimize, tpe, uniform")
-    text = text.replace('"lr": choice(0.01, 0.02, 0.5)', '"lr": uniform(0.005, 0.1)')
+    text = text.replace('"lr": choice(*(0.01, 0.02, 0.5))', '"lr": uniform(0.005, 0.1)')
     sweep.write_text(text.replace('search="grid"', 'search=tpe(n_startup_trials=2), trials=2, after="same experiment"'))
 
     unknown = workbench.run("run", "sweep.py", "--after", "nobody", *NODES)
