@@ -167,7 +167,7 @@ def examined(stage: Stage) -> list[Result]:
     ]
     stage.cluster.objects |= {"/version": server, **dict.fromkeys(paths, listed(named))}
     stage.cluster.objects |= dict.fromkeys(("/apis/argoproj.io/v1alpha1", "/apis/kueue.x-k8s.io"), group)
-    return [stage("doctor", str(file)), stage("doctor", "--json"), stage("doctor", HOSTILE)]
+    return [stage("doctor", str(file), "--timeout", "10"), stage("doctor", "--json"), stage("doctor", HOSTILE)]
 
 
 def refused_to_show(stage: Stage) -> list[Result]:
