@@ -154,7 +154,7 @@ def _forward(weights: list[Array], x: Array) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=1)
 def tasks() -> tuple[Task, ...]:
-    """Return all eight; in an order that stays."""
+    """Return all eight, in an order that stays."""
     x, y = load_diabetes(return_X_y=True)
     women = x[:, 1] > 0
     images, digit = load_digits(return_X_y=True)
