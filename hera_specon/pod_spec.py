@@ -22,7 +22,14 @@ from hera.workflows.models import (
 )
 
 from controllers.core import labels
-from controllers.core.expressions import gates, main_container, worker_container, worker_gates
+from controllers.core.expressions import (
+    HELPER_CPU,
+    HELPER_MEMORY,
+    gates,
+    main_container,
+    worker_container,
+    worker_gates,
+)
 from hera_specon.errors import SweepError
 from hera_specon.hera_internals import HeraVolume
 from hera_specon.settings import check_distinct
@@ -31,14 +38,6 @@ from mlflow_hooks.store_address import why_no_store
 
 USER: Final = 65532
 """User and group that trials run as where their author names none: those of the trainer's image."""
-HELPER_CPU: Final = "10m"
-"""CPU request of Argo's containers ``init`` and ``wait``: without one ``wait`` hardly gets to run on a busy node.
-
-The kubelet weighs a pod by the greater of what its init containers and its containers request, also when the former are
-long over. With the trial's own request for ``init``, no resize could take a trial below that.
-"""
-HELPER_MEMORY: Final = "32Mi"
-
 _GATES: Final = "schedulingGates"
 _MAIN: Final = {"name": "hera-specon.io/main"}
 """Stands for the patch of the main container while the rest becomes JSON."""

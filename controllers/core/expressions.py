@@ -23,6 +23,13 @@ ARGOEXEC: Final = "/var/run/argo/argoexec"
 """Argo's own program, which is in every main container."""
 ENDING: Final = "version"
 """What it is told where a pod shall only end, and well."""
+HELPER_CPU: Final = "10m"
+"""CPU request of Argo's containers ``init`` and ``wait``: without one ``wait`` hardly gets to run on a busy node.
+
+The kubelet weighs a pod by the greater of what its init containers and its containers request, also when the former are
+long over. With the trial's own request for ``init``, no resize could take a trial below that.
+"""
+HELPER_MEMORY: Final = "32Mi"
 EXIT_TERMINATED: Final = 128 + 15
 """Exit code of a program that SIGTERM ended: asked to leave before the hooks listened, or after they had ended."""
 LEFT: Final = frozenset({EXIT_MIGRATE, EXIT_TERMINATED})
@@ -45,7 +52,11 @@ _LEFT: Final = ANNOTATION_LEFT.partition(".")[2]
 _IDLE: Final = ANNOTATION_IDLE.partition(".")[2]
 _TRIES: Final = ANNOTATION_TRIES.partition(".")[2]
 _ATTEMPT: Final = f"inputs.parameters['{INPUT_ATTEMPT}']"
-_ENDS: Final = f"{{name: 'main', command: ['{ARGOEXEC}'], args: ['{ENDING}']}}"
+# A full cluster may have no room for the trial's own requests for hours, and its sweep would be over no sooner. Blanks
+# stand between the braces, since two of them end an expression.
+_LITTLE: Final = f"{{'$patch': 'replace', requests: {{cpu: '{HELPER_CPU}', memory: '{HELPER_MEMORY}'}} }}"
+_NEEDS: Final = f", resources: {_LITTLE} "
+_ENDS: Final = f"{{name: 'main', command: ['{ARGOEXEC}'], args: ['{ENDING}']{_NEEDS}}}"
 _ANY_SWEEP: Final = "[A-Za-z0-9-]+"
 
 
@@ -188,7 +199,8 @@ def _of_trial(sweep: str, name: str) -> str:
 
 
 def _for_any_sweep(expression: str) -> re.Pattern[str]:
-    return re.compile(re.escape(expression).replace(_ANY, _ANY_SWEEP))
+    needs = re.escape(_NEEDS)  # which older workflows lack
+    return re.compile(re.escape(expression).replace(_ANY, _ANY_SWEEP).replace(needs, f"(?:{needs})?"))
 
 
 _ANY: Final = "ANYSWEEP"

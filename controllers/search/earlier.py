@@ -1,25 +1,29 @@
 """What a search may learn from the trials of earlier sweeps, whose spaces may be others. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from controllers.core.aims import Direction, pareto_front
 from controllers.core.earlier import EarlierTrial
 from controllers.core.model import Value
 from controllers.core.parameters import bound_parameters
 from controllers.search.cost import Bound, numbers
 from controllers.search.spec import Dimension, Options, SearchSpec, matters, read_search
 
-_TAKES_PARTS: Final = frozenset({"TPESampler"})
-"""Samplers that learn from trials in which a hyperparameter is missing: they model each by those that have it. Others
-would draw that one by chance for as long as they know of such a trial."""
+_TPE: Final = "TPESampler"
 _BY_THEIR_OWN: Final = frozenset({"RandomSampler", "QMCSampler", "NSGAIISampler", "NSGAIIISampler"})
 """Samplers that go by no trial, or by those alone that they chose themselves."""
 CMAES: Final = "CmaEsSampler"
 """Begins from the best tenth of earlier trials, and goes by its own alone from then on."""
 LEAST_SOURCES: Final = 10
 """Earlier trials that it needs for that."""
+FIRST: Final = 5
+"""Earlier trials that a search tries again, the best ones: what they come to now is known only then."""
+MOST_POOR: Final = 20
+"""Of the worse half of the earlier trials, the worst, which TPE is told. It takes a tenth of all that it knows for good
+ones, and these must be the sweep's own."""
 _OWN_BEGINNING: Final = frozenset({"x0", "sigma0", "use_separable_cma"})
 """Settings of CMA-ES that leave no room for another beginning."""
 _DAY_S: Final = 24 * 3600.0
@@ -57,6 +61,38 @@ def lessons_of(spec: SearchSpec, trials: Sequence[EarlierTrial]) -> tuple[list[L
         left_out[f"not, as the search {spec.sampler!r} begins from {LEAST_SOURCES} or more"] += len(lessons)
         lessons = []
     return lessons, left_out
+
+
+def best_first(lessons: Iterable[Lesson], directions: Sequence[Direction]) -> list[Lesson]:
+    """Return those of ``lessons`` that came to something, the best first.
+
+    Those that break a constraint come last. Of several objectives those that no other beats come first; among them and
+    among the others, the sum of their places by each objective counts.
+    """
+    told = [lesson for lesson in lessons if lesson.came_to]
+    losses = [
+        tuple(direction.loss(value) for direction, value in zip(directions, lesson.came_to, strict=True))
+        for lesson in told
+    ]
+    places = [0] * len(told)
+    for objective in range(len(directions)):
+        for place, of in enumerate(sorted(range(len(told)), key=lambda of: losses[of][objective])):
+            places[of] += place
+    breaks = [sum(max(0.0, violation) for violation in lesson.violations) for lesson in told]
+    kept = [of for of in range(len(told)) if not breaks[of]]
+    front = {kept[of] for of in pareto_front([losses[of] for of in kept])}
+    return [told[of] for of in sorted(range(len(told)), key=lambda of: (breaks[of], of not in front, places[of]))]
+
+
+def to_try_again(best: Sequence[Lesson]) -> list[Lesson]:
+    """Return those that a search begins with, of ``best``, the best first: each point once."""
+    return list({lesson.values: lesson for lesson in best}.values())[:FIRST]
+
+
+def poor_of(spec: SearchSpec, best: Sequence[Lesson]) -> Sequence[Lesson]:
+    """Return those of ``best``, the best first, that show a search where it need not look; only TPE can be told."""
+    worse = best[max(FIRST, len(best) // 2) :]
+    return worse[-MOST_POOR:] if spec.kind == _TPE else ()
 
 
 def that_fit(spec: SearchSpec, lessons: list[Lesson], own: int, bound: Bound) -> list[Lesson]:
@@ -121,7 +157,7 @@ def _lesson(spec: SearchSpec, trial: EarlierTrial) -> Lesson | str:
             return f"with {dimension.name!r} outside of its bounds"
         else:
             values[dimension.name] = value
-    if missing and (spec.kind not in _TAKES_PARTS or not values):
+    if missing and (spec.kind == CMAES or not values):
         return f"without {missing[0]!r}"
     return Lesson(tuple(values.items()), trial.came_to, trial.violations)
 

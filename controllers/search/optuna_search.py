@@ -4,16 +4,25 @@ What is known is read from the cluster and from MLflow again at each question, s
 the study again. Nothing that Optuna stores is kept, since some samplers store pickles.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.core.errors import SearchError, SearchPending
 from controllers.core.model import Direction, Point, Snapshot, Trial, TrialId, Value
 from controllers.core.optuna_library import quiet_optuna
 from controllers.search.cost import ON_THIS_MACHINE, Bound, check_cost
-from controllers.search.earlier import CMAES, LEAST_SOURCES, Lesson, lessons_of, that_fit
+from controllers.search.earlier import (
+    CMAES,
+    LEAST_SOURCES,
+    Lesson,
+    best_first,
+    lessons_of,
+    poor_of,
+    that_fit,
+    to_try_again,
+)
 from controllers.search.spec import SHORT_NAMES, Dimension, Options, SearchSpec
 from controllers.search.told import Ledger, TrialNews, drawn_before
 
@@ -28,10 +37,6 @@ _NO_SEARCH: Final = frozenset(
 """Classes of Optuna's that cannot be used: bases, one that needs another, and those that run out of points."""
 _BEFORE: Final = "earlier "
 """Begins the names of earlier trials in a study: no trial of the sweep has a space in its name."""
-_TRIES: Final = 5
-"""Further points that a sampler is asked for where one was trained already,"""
-_BY_CHANCE: Final = 100
-"""and points that are drawn by chance where these were, too: a small space may hold no other."""
 
 
 class OptunaSearch:
@@ -109,7 +114,6 @@ class Study:
         self._spec = spec
         self._storage = optuna.storages.InMemoryStorage()
         self._distributions = {dimension.name: distribution_of(dimension) for dimension in spec.space}
-        self._trained = {frozenset(lesson.values) for lesson in before if lesson.came_to}
         with _told_as_errors_of(spec):
             sources = self._sources(before)
         # With the seed of an earlier sweep, the first points would be those of that sweep again.
@@ -124,11 +128,15 @@ class Study:
         self._id = self._storage.get_study_id_from_name(name)
         self._numbers: dict[TrialId, int] = {}
         self._over: set[TrialId] = set()
-        with _told_as_errors_of(spec):
-            for number, lesson in enumerate(before):
-                name = TrialId(f"{_BEFORE}{number}")
-                self._add(name, dict(lesson.values))
-                self._tell(TrialNews(name, over=True, values=lesson.came_to, violations=lesson.violations))
+        self._first: deque[Lesson] = deque()
+        if spec.kind != CMAES:
+            best = best_first(before, directions)
+            self._first.extend(to_try_again(best))
+            with _told_as_errors_of(spec):
+                for number, lesson in enumerate(poor_of(spec, best)):
+                    name = TrialId(f"{_BEFORE}{number}")
+                    self._add(name, dict(lesson.values))
+                    self._study.tell(self._numbers[name], state=optuna.trial.TrialState.PRUNED)
 
     @property
     def size(self) -> int:
@@ -141,43 +149,29 @@ class Study:
             for told in news:
                 if told.point is not None and told.trial not in self._numbers:
                     self._add(told.trial, self._drawn(told.point))
-                    self._note(self._drawn(told.point))
                 if told.over and told.trial in self._numbers and told.trial not in self._over:
                     self._tell(told)
 
     def ask(self, trial: TrialId) -> Point:
         """Return a new point, which counts as one that is being tried from now on.
 
-        After earlier sweeps, no point is tried twice where the sampler, or else chance, finds another one.
+        The first ones are the best of earlier sweeps; the sampler draws what these did not have.
         """
         with _told_as_errors_of(self._spec):
-            point, number = self._draw()
-            for _ in range(_TRIES):
-                if not self._is_trained(point):
-                    break
-                self._study.tell(number, state=quiet_optuna().trial.TrialState.FAIL)
-                point, number = self._draw()
-            if self._is_trained(point) and (other := self._untrained()) is not None:
-                self._study.tell(number, state=quiet_optuna().trial.TrialState.FAIL)
-                point = other
-                self._add(trial, self._drawn(point))
-            self._numbers.setdefault(trial, number)
-            self._note(self._drawn(point))
+            again = self._next_of_earlier()
+            if again is not None:
+                self._study.enqueue_trial(dict(again.values))
+            point, self._numbers[trial] = self._draw()
             return point
 
-    def _untrained(self) -> Point | None:
-        """Return a point by chance that was not trained; None where there hardly is one."""
-        chance = Random(f"{self._spec.seed}:{len(self._numbers)}")  # noqa: S311 - repeatable, guards no secret
-        points = (self._spec.by_chance(chance) for _ in range(_BY_CHANCE))
-        return next((point for point in points if not self._is_trained(point)), None)
-
-    def _is_trained(self, point: Point) -> bool:
-        return bool(self._trained) and frozenset(self._drawn(point).items()) in self._trained
-
-    def _note(self, drawn: Mapping[str, Value]) -> None:
-        """Remember a point that is being trained, where points that were trained are looked at."""
-        if self._trained:
-            self._trained.add(frozenset(drawn.items()))
+    def _next_of_earlier(self) -> Lesson | None:
+        """Return the best earlier trial that no trial of the sweep has tried again; None where all were."""
+        tried = [trial.params.items() for trial in self._study.get_trials(deepcopy=False)]
+        while self._first:
+            lesson = self._first.popleft()
+            if not any(dict(lesson.values).items() <= known for known in tried):
+                return lesson
+        return None
 
     def _drawn(self, point: Point) -> dict[str, Value]:
         return {dimension.name: value for dimension, value in self._spec.that_matter(point).items()}

@@ -240,6 +240,14 @@ def logged_params(run: dict[str, Any]) -> dict[str, Any]:
     return {name: both[name] for name in json.loads(env("SPECON_NAMES")) if name in both}
 
 
+def changed_params(run: dict[str, Any], began_with: dict[str, Any]) -> dict[str, Any]:
+    """Return the numbers that a trial of a population has now, where it began with others."""
+    logged = {name: metrics(run).get("specon.param." + name) for name in began_with}
+    changed = {name: value for name, value in logged.items() if value is not None and math.isfinite(value)}
+    whole = {name: isinstance(began_with[name], int) and value == int(value) for name, value in changed.items()}
+    return {name: int(value) if whole[name] else value for name, value in changed.items()}
+
+
 def checkpoints(number: str, run_id: str) -> str:
     """Return where the checkpoints of a trial are."""
     trial, store = env("SPECON_SWEEP_ID") + "." + number, env("SPECON_STATE_STORE")
@@ -290,13 +298,14 @@ def trials_of(runs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     told: list[dict[str, Any]] = []
     for number, run in runs.items():
         run_id, value = run["info"]["run_id"], metrics(run).get(objective)
+        params = known.get(number) or logged_params(run)
         told.append(
             {
                 "trial": number,
                 "outcome": outcome(run, value),
                 "value": value if value is not None and math.isfinite(value) else None,
                 "run_id": run_id,
-                "params": known.get(number) or logged_params(run),
+                "params": dict(params, **changed_params(run, params)),
                 "checkpoint": checkpoints(number, run_id),
             }
         )

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controllers.core import kueue, labels
+from controllers.core.expressions import HELPER_CPU, HELPER_MEMORY
 from controllers.worlds.argo.calls.untrusted import quantity
 from controllers.worlds.argo.reading.planned import planned_trials
 from hera_specon.manifest import Manifest, program, sweep_of, trial_templates
-from hera_specon.pod_spec import HELPER_CPU, HELPER_MEMORY
 
 DEFAULT_ACCOUNT: Final = "default"
 

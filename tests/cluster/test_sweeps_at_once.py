@@ -137,8 +137,10 @@ def test_a_team_that_comes_later_gets_its_part_by_suspensions_and_no_trial_loses
             blue.wait(lambda: bool(blue.running(second)), "blue runs though red had everything", 600)
             blue.wait_for_end(second, 900)
             check_whole(blue, second)
+            # Both, before either is waited for: a trial that waits needs room for a moment to be stopped in.
             for workflow in first:
                 red.specon("stop", workflow.name, "--all")
+            for workflow in first:
                 red.wait_for_end(workflow, 300)
         finally:
             controller.stop()

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from controllers.core.expressions import HELPER_CPU
 from controllers.worlds.argo.calls.untrusted import at, mappings, quantity, text
 from hera_specon.doctor.facts import Json, LimitFacts, Unread
 from hera_specon.doctor.findings import Finding, fault, ok, unknown, warning
 from hera_specon.doctor.sweep_needs import PodNeeds, SweepNeeds, fitting
 from hera_specon.formatting import cores
-from hera_specon.pod_spec import HELPER_CPU
 
 _GIB: Final = 2**30
 _CPU: Final = ("requests.cpu", "cpu")

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.expressions import HELPER_CPU, HELPER_MEMORY
 from hera_specon.doctor.tryout import inside
 from hera_specon.manifest import Manifest, program, trial_templates
-from hera_specon.pod_spec import HELPER_CPU, HELPER_MEMORY, container_security, pod_security
+from hera_specon.pod_spec import container_security, pod_security
 from mlflow_hooks import contract
 
 LEAST_CPU: Final = 0.05

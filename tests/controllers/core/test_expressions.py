@@ -35,3 +35,12 @@ def test_a_pods_patch_is_worked_out_for_each_attempt_and_not_once_for_all(expres
 @pytest.mark.parametrize("expression", [*GATES, older_gates("vae"), older_gates("vae", first=True)])
 def test_gates_of_this_and_of_earlier_versions_are_open_where_there_is_no_argo(expression: str) -> None:
     assert without_argo(f'{{"schedulingGates": {expression}}}') == '{"schedulingGates": []}'
+
+
+@pytest.mark.parametrize("expression", [main_container("vae"), worker_container("vae")])
+def test_the_container_of_this_and_of_earlier_versions_is_the_authors_where_there_is_no_argo(expression: str) -> None:
+    needs = ", resources: {'$patch': 'replace', requests: {cpu: '10m', memory: '32Mi'} } "
+    assert needs in expression
+    assert "}}" not in expression.removesuffix("}}")  # which would end it
+    for written in (expression, expression.replace(needs, "")):
+        assert without_argo(f'{{"containers": [{written}]}}') == '{"containers": [{"name": "main"}]}'

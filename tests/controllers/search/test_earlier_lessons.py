@@ -8,11 +8,11 @@ import pytest
 
 from controllers.core.earlier import Earlier, EarlierTrial
 from controllers.core.errors import SearchPending
-from controllers.core.model import Point, Snapshot, TrialId
+from controllers.core.model import Direction, Point, Snapshot, TrialId
 from controllers.core.parameters import bound_parameters
 from controllers.search import Dimension, NumberRange, Options, OptunaSearch, SearchSpec, what_is_learnt
 from controllers.search.cost import Bound
-from controllers.search.earlier import Lesson, lessons_of, that_fit
+from controllers.search.earlier import FIRST, MOST_POOR, Lesson, best_first, lessons_of, poor_of, that_fit
 from tests.controllers.search.test_optuna_search import KIND, ONLY_A, X, ended, searched
 from tests.controllers.search.test_searches_elsewhere import Here, answer, opened
 
@@ -55,11 +55,15 @@ def test_a_trial_outside_of_the_space_takes_no_part() -> None:
     }
 
 
-def test_a_hyperparameter_that_is_new_hinders_only_samplers_that_need_all() -> None:
+def test_a_hyperparameter_that_is_new_hinders_only_a_search_that_goes_by_all_of_them() -> None:
     old = earlier(x=1.0, kind="b")
-    assert taught(SearchSpec(sampler="tpe", space=(*SPACE, RATE)), old) == ([{"x": 1.0, "kind": "b"}], {})
-    for sampler in ("cmaes", "GPSampler"):
-        assert taught(SearchSpec(sampler=sampler, space=(X, KIND, RATE)), old) == ([], {"without 'rate'": 1})
+    for sampler in ("tpe", "GPSampler"):
+        spec = SearchSpec(sampler=sampler, space=(X, KIND, RATE))
+        assert taught(spec, old) == ([{"x": 1.0, "kind": "b"}], {})
+        first, second = asked(spec, [old], 2)
+        assert dict(first).items() >= {("x", 1.0), ("kind", "b")}
+        assert dict(first)["rate"] != dict(second)["rate"]
+    assert taught(SearchSpec(sampler="cmaes", space=(X, KIND, RATE)), old) == ([], {"without 'rate'": 1})
     assert taught(SearchSpec(sampler="tpe", space=(RATE,)), old) == ([], {"without 'rate'": 1})
 
 
@@ -151,20 +155,54 @@ def test_cmaes_begins_from_earlier_trials_only_where_it_can(
     assert len(found) == 6
 
 
-def test_the_seed_of_an_earlier_sweep_does_not_draw_its_points_again() -> None:
-    spec = SearchSpec(sampler="tpe", seed=7, space=(X,))
-    cold = asked(spec, [], 4)
-    before = [earlier(float(dict(point)["x"]) ** 2, x=float(dict(point)["x"])) for point in cold]
-    assert not {*cold} & {*asked(spec, before, 4)}
+def test_the_best_of_earlier_sweeps_are_tried_again_first_each_once_and_the_sampler_gives_what_they_lack() -> None:
+    spec = SearchSpec(sampler="tpe", seed=2, space=(X, RATE))
+    again = asked(spec, [*BOWL, *BOWL], 7)
+    assert [dict(point)["x"] for point in again[:FIRST]] == [0.5, 0.0, 1.0, -0.5, 1.5]
+    rates = {dict(point)["rate"] for point in again}
+    assert len(rates) == 7
+    assert all(0.001 <= float(rate) <= 1 for rate in rates)
 
 
-def test_what_was_trained_already_is_not_trained_again_while_there_is_something_else() -> None:
-    space = (X.model_copy(update={"domain": NumberRange(low=-3, high=3, whole=True)}),)
-    spec = SearchSpec(sampler="tpe", seed=2, space=space)
-    before = [earlier(float(x * x), x=x) for x in (-3, -2, -1, 0, 1, 2)]
-    assert (("x", 3),) in asked(spec, before * 2, 1)
-    everything = [*before, earlier(9.0, x=3)] * 2
-    assert len(asked(spec, everything, 3)) == 3
+def test_a_point_that_a_trial_of_the_sweep_has_is_not_tried_again_once_the_study_is_built_again() -> None:
+    spec, found = SearchSpec(sampler="tpe", seed=2, space=(X,)), dict[TrialId, Point]()
+    known = [searched(number, spec) for number in range(3)]
+    for number, one in enumerate(known):
+        look = replace(Snapshot(float(number), tuple(known), ()), earlier=Earlier({"sweep": tuple(BOWL)}))
+        found[one.id] = OptunaSearch().ask(one, look, found)
+        known[number] = ended(one, found[one.id], 1.0)
+    assert [dict(point)["x"] for point in found.values()] == [0.5, 0.0, 1.0]
+
+
+def test_what_earlier_trials_came_to_counts_for_nothing_beside_the_sweeps_own() -> None:
+    """The earlier task was easier, and another place was good: with values of both in one list, it would look there."""
+    spec = SearchSpec(sampler="tpe", seed=3, space=(Dimension(name="x", domain=NumberRange(low=-10, high=10)),))
+    easier = [earlier((x + 8) ** 2 / 1e6, x=float(x)) for x in range(-10, 11)]
+    points = [float(dict(point)["x"]) for point in asked(spec, easier, 40)]
+    assert min(abs(x) for x in points) < 0.5
+    assert statistics.fmean(abs(x) < 4 for x in points[20:]) > 0.5
+
+
+def test_only_the_worse_half_tells_tpe_where_it_need_not_look_and_never_much_of_it() -> None:
+    lessons = [Lesson((("x", float(n)),), (float(n),)) for n in range(100)]
+    best = best_first(reversed(lessons), (Direction.MINIMIZE,))
+    assert best == lessons
+    assert best_first(lessons, (Direction.MAXIMIZE,)) == lessons[::-1]
+    assert list(poor_of(TPE, best)) == lessons[-MOST_POOR:]
+    assert list(poor_of(TPE, best[:12])) == lessons[6:12]
+    assert list(poor_of(TPE, best[:6])) == lessons[5:6]
+    assert list(poor_of(SearchSpec(sampler="GPSampler", space=(X,)), best)) == []
+
+
+def test_the_best_of_several_objectives_are_those_that_no_other_beats_and_that_keep_the_constraints() -> None:
+    def of(number: int, values: tuple[float, float], broken: float = 0.0) -> Lesson:
+        return Lesson((("x", float(number)),), values, (broken,))
+
+    front, beaten, breaks = of(0, (1.0, 4.0)), of(1, (2.0, 3.0)), of(2, (0.0, 9.0), 2.0)
+    less, best = of(3, (0.0, 9.0), 1.0), of(4, (1.5, 5.0))
+    failed = Lesson((("x", 5.0),))
+    found = best_first([breaks, less, beaten, failed, front, best], (Direction.MINIMIZE, Direction.MAXIMIZE))
+    assert found == [front, best, beaten, less, breaks]
 
 
 def test_a_choice_keeps_the_kind_of_its_options() -> None:

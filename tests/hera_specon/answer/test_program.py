@@ -155,6 +155,15 @@ def test_what_a_search_chose_comes_from_the_run_with_its_types(sweep: EndedSweep
     assert (told.outputs["param-amp"], told.outputs["param-model"]) == ("true", "vae")
 
 
+def test_numbers_that_changed_while_a_trial_trained_are_those_that_it_has_at_its_end(sweep: EndedSweep) -> None:
+    run = sweep.trial(0, 0.1, params={"lr": 0.5, "batch": 64, "model": "vae", "other": 3})
+    for name, values in {"lr": (0.5, 0.6, 0.48), "batch": (64.0, 80.0), "other": (3.0, 4.0)}.items():
+        for step, value in enumerate(values):
+            sweep.client.log_metric(run, contract.METRIC_PARAM + name, value, step=step)
+    told = sweep.tell(SPECON_NAMES='["lr", "batch", "model"]')
+    assert told.outputs["params"] == '{"lr": 0.48, "batch": 80, "model": "vae"}'
+
+
 def test_a_hyperparameter_that_no_run_has_is_told_by_name(sweep: EndedSweep) -> None:
     sweep.trial(0, 0.1)
     told = sweep.tell(SPECON_NAMES='["lr", "depth"]')
