@@ -3,8 +3,9 @@
     python -m benchmarks.warm_start [--seeds 10] [--page]
 
 The eight tasks are in ``benchmarks/warm_tasks.py``. Earlier, cold and warm sweeps are all the project's own search, TPE
-with its defaults, and have thirty trials, one after the other, each sweep with a seed of its own. This is the second
-set of tasks, as docs/experiments/warm-start.md tells; ``--page`` writes the table there. It takes minutes.
+with its defaults, and have thirty trials, one after the other, each sweep with a seed of its own. How soon another cold
+sweep comes to the best of the first tells what there was to gain. This is the second set of tasks, as
+docs/experiments/warm-start.md tells; ``--page`` writes the table there. It takes minutes.
 """
 
 import argparse
@@ -35,13 +36,14 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "experiments" / "warm-start.m
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """One seed of a task: the best of the cold sweep, and in how many trials it and the warm one came to that.
+    """One seed of a task: the best of the cold sweep, and in how many trials it, another and the warm one came to that.
 
-    The warm one has ``TRIALS``; where it did not, that and one.
+    Each has ``TRIALS``; where it did not come to it, that and one.
     """
 
     best: float
     cold: int
+    other: int
     warm: int
 
 
@@ -69,36 +71,62 @@ def reached(task: Task, seed: int) -> Reached:
         EarlierTrial(f"old.{number}", bound_parameters(dict(point)), (loss,) if math.isfinite(loss) else ())
         for number, (point, loss) in enumerate(sweep(task.earlier, seed + SEEDS_APART))
     ]
-    cold = [loss if math.isfinite(loss) else math.inf for _, loss in sweep(task.new, seed)]
-    warm = [loss for _, loss in sweep(task.new, seed + 2 * SEEDS_APART, before)]
+    cold = _losses(sweep(task.new, seed))
+    other = _losses(sweep(task.new, seed + 3 * SEEDS_APART))
+    warm = _losses(sweep(task.new, seed + 2 * SEEDS_APART, before))
     best = min(cold)
-    there = next((number for number, loss in enumerate(warm, start=1) if loss <= best), TRIALS + 1)
-    return Reached(best, cold.index(best) + 1, there)
+    return Reached(best, *(_first(losses, best) for losses in (cold, other, warm)))
+
+
+def _losses(sweep: Sequence[tuple[Point, float]]) -> list[float]:
+    return [loss if math.isfinite(loss) else math.inf for _, loss in sweep]
+
+
+def _first(losses: Sequence[float], best: float) -> int:
+    return next((number for number, loss in enumerate(losses, start=1) if loss <= best), TRIALS + 1)
 
 
 def row(task: Task, seeds: Sequence[Reached]) -> tuple[list[str], bool]:
     """Return the line of a task, and whether the warm sweep needs half the trials at most, on the median."""
-    low, middle, high = statistics.quantiles([one.warm for one in seeds], n=4, method="inclusive")
+    middle = statistics.median(one.warm for one in seeds)
     within = middle <= HALF
     return [
         task.title,
         task.changed,
         f"{statistics.median(one.best for one in seeds):.3f}",
         f"{statistics.median(one.cold for one in seeds):g}",
-        f"{_count(middle)} ({_count(low)} to {_count(high)})",
-        f"{sum(one.warm <= HALF for one in seeds)} of {len(seeds)}",
-        f"{sum(one.warm > TRIALS for one in seeds)} of {len(seeds)}",
+        *_told([one.other for one in seeds]),
+        *_told([one.warm for one in seeds]),
         "yes" if within else "no",
     ], within
 
 
-def whole_table(seeds: int) -> str:
-    """Return the table, and the line beneath it."""
-    header = ["task", "what has changed", "best of the cold sweep", "cold in trials", "warm in trials (quartiles)"]
-    header += [f"seeds in {HALF} trials", "seeds never", "half?"]
-    rows = [row(task, [reached(task, seed) for seed in range(seeds)]) for task in tasks()]
-    told = f"At most half the trials on {sum(within for _, within in rows)} of {len(rows)} tasks."
-    return f"{table(header, [cells for cells, _ in rows])}\n{told}\n"
+def _told(trials: Sequence[int]) -> list[str]:
+    """Return the quartiles, how many are half of all trials at most, and how many are none."""
+    low, middle, high = statistics.quantiles(trials, n=4, method="inclusive")
+    return [
+        f"{_count(middle)} ({_count(low)} to {_count(high)})",
+        f"{sum(count <= HALF for count in trials)}",
+        f"{sum(count > TRIALS for count in trials)}",
+    ]
+
+
+def measured(seeds: int) -> tuple[str, str]:
+    """Return the table, and a line about all of it."""
+    header = ["task", "what has changed", "best of the cold sweep", "cold in trials"]
+    for which in ("other cold", "warm"):
+        header += [f"{which} in trials (quartiles)", f"in {HALF}", "never"]
+    came = [[reached(task, seed) for seed in range(seeds)] for task in tasks()]
+    rows = [row(task, of) for task, of in zip(tasks(), came, strict=True)]
+    header.append("half?")
+    every = [one for of in came for one in of]
+    counts = "; ".join(
+        f"{which}: {sum(count <= HALF for count in trials)} of {len(every)} sweeps in {HALF} trials, "
+        f"{sum(count > TRIALS for count in trials)} never"
+        for which, trials in (("other cold", [one.other for one in every]), ("warm", [one.warm for one in every]))
+    )
+    told = f"At most half the trials on {sum(within for _, within in rows)} of {len(rows)} tasks. {counts}."
+    return table(header, [cells for cells, _ in rows]), told
 
 
 def _count(trials: float) -> str:
@@ -128,10 +156,10 @@ def main() -> None:
     asked = parser.parse_args()
     # Some of the settings that a search tries converge slowly: what they come to by then counts.
     warnings.filterwarnings("ignore", category=ConvergenceWarning)
-    made = whole_table(asked.seeds)
+    made, told = measured(asked.seeds)
     if asked.page:
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), {"warm-start": made}), encoding="utf-8")
-    sys.stdout.write(made)
+    sys.stdout.write(f"{made}\n{told}\n")
 
 
 if __name__ == "__main__":

@@ -124,8 +124,9 @@ def test_a_trial_that_was_told_to_leave_is_busy(bench: Bench, kind: str) -> None
     bench.until(lambda: bench.phase("a") is (Phase.SUSPENDED if kind == "suspend" else Phase.STOPPED))
 
 
-def test_a_trial_that_waits_for_room_is_not_suspended_and_never_starts_once_it_is_stopped(bench: Bench) -> None:
-    bench.submit(a=WIDE, b=WIDE, c=WIDE)
+def test_a_trial_that_waits_for_room_is_not_suspended_and_once_stopped_ends_without_any_room(bench: Bench) -> None:
+    full = Behaviour(steps=2000, cpu="300m")
+    bench.submit(a=full, b=full, c=WIDE)
     bench.until_running("a")
     bench.until_running("b")
     bench.until(lambda: bench.phase("c") is Phase.PENDING)
@@ -134,6 +135,9 @@ def test_a_trial_that_waits_for_room_is_not_suspended_and_never_starts_once_it_i
     bench.take_on(Stop(trial, "enough"))
     bench.until(lambda: bench.phase("c") is Phase.STOPPED)
     assert bench.steps("c") == []
+    assert {bench.phase(name) for name in "ab"} == {Phase.RUNNING}  # so nobody has made room
+    for name in "ab":
+        bench.take_on(Stop(bench.trial(name).id, "enough"))
     bench.until(lambda: bench.ended("a", "b") and bench.world.finished)
     assert not bench.world.failed
     (result,) = (one for one in bench.world.results({}) if one.id.endswith("c"))
