@@ -19,6 +19,7 @@ from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep, most_cores
+from controllers.policies.promote.by_odds import by_odds
 from controllers.policies.promote.idle_cores import IdleCores
 from controllers.policies.promote.ranks import PromoteState, Ranks
 from controllers.policies.promote.rungs import Level
@@ -74,6 +75,12 @@ class Promote(PolicySettings):
     most_moves: ClassVar[int | None] = MOST_SUSPENSIONS
 
     finish: Finish = Field(default="all", description="what becomes of trials that wait at a rung to the end")
+    risk: float | None = Field(
+        default=None,
+        gt=0,
+        le=0.2,
+        description="promised part of sweeps in which a model more than 1 % better may be missed; in place of finish",
+    )
     warmup: float = Field(
         default=0.0,
         ge=0,
@@ -84,15 +91,13 @@ class Promote(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: PromoteState) -> Decision[PromoteState]:
         """Compare the trials at their rungs; place, suspend and stop by that."""
+        if self.risk is not None:
+            return self._by_odds(snapshot, state, self.risk)
         level = LEVELS[self.finish]
         sweeps = by_sweep(snapshot.trials)
         rungs, usual = level.rungs(self.warmup), {sweep: _usual_steps(trials) for sweep, trials in sweeps.items()}
         ranks = Ranks.of(snapshot, state, level, rungs, usual)
-        stops = [
-            Proposal(Stop(trial.id, DIVERGED), DIVERGED)
-            for trial in snapshot.unended
-            if _may_stop(trial) and trial.diverged
-        ]
+        stops = _diverged(snapshot)
         if self.finish != "all":
             for of_sweep in sweeps.values():
                 stops += self._ends(of_sweep, ranks, rungs)
@@ -105,11 +110,31 @@ class Promote(PolicySettings):
             for trial, node in placing
         ]
         return Decision(
-            PromoteState(ranks.losses, ranks.passed, ranks.ended, known),
+            PromoteState(ranks.losses, ranks.passed, ranks.ended, known, state.promised),
             (*stops, *places, *suspensions),
             snapshot.now + self.interval if snapshot.unended else None,
             {trial.id: Assessment(outlook=ranks.outlook(trial, rungs)) for trial in left if ranks.losses[trial.id]},
             narrowed=_narrow(snapshot, frozenset(trial.id for trial, _ in placing), ranks, rungs, usual, self.finish),
+        )
+
+    def _by_odds(self, snapshot: Snapshot, state: PromoteState, risk: float) -> Decision[PromoteState]:
+        """Train what is likely to be the best, until the rest is no greater a risk than was promised."""
+        usual = {sweep: _usual_steps(trials) for sweep, trials in by_sweep(snapshot.trials).items()}
+        stops = _diverged(snapshot)
+        found = by_odds(snapshot, state.promised, usual, risk, lambda trial: trial.suspensions < MOST_SUSPENSIONS)
+        waiting = {
+            trial.id: replace(trial, gated=False)
+            for trial in snapshot.unended
+            if trial.waits and trial.id not in found.placed
+        }
+        unended = tuple(waiting.get(trial.id, trial) for trial in snapshot.unended)
+        trials = tuple(waiting.get(trial.id, trial) for trial in snapshot.trials)
+        return Decision(
+            replace(state, promised=found.state),
+            (*stops, *found.proposals),
+            snapshot.now + self.interval if snapshot.unended else None,
+            found.told,
+            narrowed=snapshot.of_trials(trials, unended),
         )
 
     def _steps(
@@ -175,6 +200,11 @@ def _on_idle_cores(
     # The last suspension is kept for a rung: a trial on idle cores may have to make room once more.
     again = [trial for trial in waiting if trial.suspensions < MOST_SUSPENSIONS - 1]
     return kept, [*islice(idle.places(again), MOST_BESIDE)]
+
+
+def _diverged(snapshot: Snapshot) -> list[Proposal]:
+    diverged = (trial for trial in snapshot.unended if _may_stop(trial) and trial.diverged)
+    return [Proposal(Stop(trial.id, DIVERGED), DIVERGED) for trial in diverged]
 
 
 def _may_stop(trial: Trial) -> bool:

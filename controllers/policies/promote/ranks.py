@@ -9,6 +9,7 @@ from pydantic import BeforeValidator
 from controllers.core.model import Snapshot, Trial, TrialId
 from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.kit.work_left import SweepMeasurements
+from controllers.policies.promote.promised import PromisedState
 from controllers.policies.promote.rungs import KeptLosses, Ladder, Level, Losses, with_reached
 
 
@@ -22,13 +23,15 @@ class PromoteState:
     """The losses of each trial at the rungs that it has reached, and how many of these it may go beyond.
 
     Both of trials that have not ended. ``ended`` holds the losses of the others, by sweep and rung, and is None before
-    the first look. ``measured`` tells how many cores each trial can use.
+    the first look. ``measured`` tells how many cores each trial can use. ``promised`` is what is
+    kept where a risk is promised.
     """
 
     losses: Mapping[TrialId, tuple[KeptLosses, ...]] = field(default_factory=dict)
     passed: Mapping[TrialId, int] = field(default_factory=dict)
     ended: Annotated[Mapping[str, tuple[tuple[KeptLosses, ...], ...]] | None, BeforeValidator(_by_sweep_or_anew)] = None
     measured: SweepMeasurements = field(default_factory=SweepMeasurements)
+    promised: PromisedState = field(default_factory=PromisedState)
 
 
 class Ranks:

@@ -1,0 +1,94 @@
+"""What is done for a promised risk: who gets a place, who makes room, and when all is over. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from controllers.core.actions import Assessment, Place, Proposal, Stop, Suspend
+from controllers.core.model import Phase, Snapshot, Trial, TrialId
+from controllers.policies.kit.places import with_room
+from controllers.policies.kit.sweeps import by_sweep
+from controllers.policies.promote.promised import Chances, PromisedState, bound_of
+
+_LEAST_TOLD: Final = 0.001
+"""Smaller odds are not told as a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByOdds:
+    """What a look comes to: what is kept, what is done, and what is told of each trial that goes on."""
+
+    state: PromisedState
+    proposals: tuple[Proposal, ...]
+    placed: frozenset[TrialId]
+    told: Mapping[TrialId, Assessment]
+
+
+def by_odds(
+    snapshot: Snapshot,
+    state: PromisedState,
+    usual: Mapping[str, float | None],
+    promise: float,
+    may_suspend: Callable[[Trial], bool],
+) -> ByOdds:
+    """Return what to do so that in no more than a part ``promise`` of all sweeps a better model is missed.
+
+    Args:
+        snapshot: What there is.
+        state: What was kept.
+        usual: Steps in all of each sweep's trials, for those that do not tell their own.
+        promise: The risk that is promised.
+        may_suspend: Whether a trial has suspensions left.
+    """
+    chances = Chances(snapshot, state.seen(snapshot, usual))
+    stops = [stop for trials in by_sweep(snapshot.trials).values() for stop in _ends(trials, chances, promise)]
+    over = {stop.action.trial for stop in stops}
+    left = [trial for trial in snapshot.unended if trial.id not in over and not trial.diverged]
+    placed, unplaced = with_room(snapshot, chances.in_order(trial for trial in left if trial.waits))
+    leaving = sum(trial.phase in {Phase.SUSPENDING, Phase.STOPPING} for trial in snapshot.unended)
+    suspensions = list(_making_room(chances, left, unplaced[leaving:], may_suspend))
+    places = [Proposal(Place(trial.id), _why_placed(trial, chances)) for trial in placed]
+    told = {trial.id: Assessment(outlook=_outlook(odds)) for trial in left if (odds := chances.odds(trial)) is not None}
+    kept = replace(chances.state, passed=chances.passed)
+    return ByOdds(kept, (*stops, *places, *suspensions), frozenset(trial.id for trial in placed), told)
+
+
+def _making_room(
+    chances: Chances, trials: Sequence[Trial], unplaced: Sequence[Trial], may_suspend: Callable[[Trial], bool]
+) -> "list[Proposal]":
+    """Return suspensions of those at a look that make room for ``unplaced``; all others at a look pass it."""
+    suspensions: list[Proposal] = []
+    waiting = list(unplaced)
+    at_look = [trial for trial in trials if trial.steady and chances.at_look(trial)]
+    for trial in reversed(chances.in_order(at_look)):  # those with the worst odds first
+        if waiting and may_suspend(trial) and chances.gives_way(trial, waiting[0]):
+            waiting.pop(0)
+            suspensions.append(Proposal(Suspend(trial.id), "suspending: others are likelier to be the best"))
+        else:
+            chances.passes(trial)
+    return suspensions
+
+
+def _ends(trials: Sequence[Trial], chances: Chances, promise: float) -> list[Proposal]:
+    """Return stops of all trials of a sweep that are left, once that is no greater a risk than was promised."""
+    left = chances.left(trials[0].sweep)
+    if left is None or left > bound_of(promise, len(trials)):
+        return []
+    whole = sum(trial.phase is Phase.SUCCEEDED for trial in trials)
+    why = (
+        f"{whole} of {len(trials)} trials were trained to their end; by the model, one of the others would be better "
+        f"with a probability of {left:.0%}, which keeps the promised risk of {promise:.0%}"
+    )
+    return [Proposal(Stop(trial.id, why), why) for trial in trials if trial.steady or trial.waits]
+
+
+def _why_placed(trial: Trial, chances: Chances) -> str:
+    if chances.is_new(trial):
+        return "placing: a new trial, up to its first look"
+    odds = chances.odds(trial)
+    return "resuming: the best so far" if odds is None else f"resuming: {_outlook(odds)}"
+
+
+def _outlook(odds: float) -> str:
+    told = f"{odds:.1%} likely" if odds >= _LEAST_TOLD else "hardly likely"
+    return f"{told} to end better than the best"

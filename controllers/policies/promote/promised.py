@@ -1,0 +1,143 @@
+"""A promised risk: what is trained follows from how likely each trial is to be the best, not from fixed rungs. Pure.
+
+Two trials are trained to their end at once: what they gain tells what others may. All others wait at the first look.
+From then on a free place goes to the trial with the best odds, and a running one gives way at a look where another has
+far better ones. All is over once what is left adds up to less than was promised.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from controllers.core.model import Phase, Snapshot, Trial, TrialId
+from controllers.policies.kit.sweeps import by_sweep
+from controllers.policies.promote.curves import PARTS, Curve, extended, whole
+from controllers.policies.promote.odds import Odds, risk_left
+
+LOOKS: Final = (0.08, 0.12, 0.18, 0.26, 0.38, 0.56, 0.78)
+"""Parts of a training after which a trial may have to wait."""
+PROBES: Final = 2
+"""Trials of a sweep that are trained to their end without a look."""
+FAR_BETTER: Final = 2.5
+"""A trial gives way at a later look to one that is so many times as likely to be the best."""
+FEW: Final = 60
+"""Of so many trials or fewer, those that count most are so few that the bound must be stricter,"""
+STRICTER: Final = 0.75
+"""by this factor."""
+_BOUNDS: Final = ((0.0, 0.0), (0.02, 0.1), (0.05, 0.2), (0.1, 0.3), (0.2, 0.5))
+"""What is left may add up to so much for each promise: the model is too careful, by as much as was measured."""
+
+
+def bound_of(promise: float, trials: int) -> float:
+    """Return what the odds of all that is left may add up to, for a promised risk in a sweep of so many trials."""
+    stricter = STRICTER if trials <= FEW else 1.0
+    for (low, at_low), (high, at_high) in pairwise(_BOUNDS):
+        if promise <= high:
+            return stricter * (at_low + (at_high - at_low) * (promise - low) / (high - low))
+    return stricter * _BOUNDS[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedState:
+    """What is kept of all sweeps: the curve of each trial that has not ended, and how many looks it has passed.
+
+    ``completed`` are the curves of those that have trained to their end, by sweep.
+    """
+
+    curves: Mapping[TrialId, Curve] = field(default_factory=dict)
+    passed: Mapping[TrialId, int] = field(default_factory=dict)
+    completed: Mapping[str, tuple[Curve, ...]] = field(default_factory=dict)
+
+    def seen(self, snapshot: Snapshot, usual: Mapping[str, float | None]) -> "PromisedState":
+        """Return what is known after a look at ``snapshot``; ``usual`` are the steps in all of each sweep's trials."""
+        curves = {trial.id: _curve(trial, self.curves, usual) for trial in snapshot.unended}
+        completed = dict(self.completed)
+        for trial in snapshot.trials:
+            if trial.id in self.curves and trial.phase is Phase.SUCCEEDED and not trial.diverged:
+                curve = whole(_curve(trial, self.curves, usual))
+                if curve:
+                    completed[trial.sweep] = (*completed.get(trial.sweep, ()), curve)
+        passed = {trial.id: self.passed.get(trial.id, 0) for trial in snapshot.unended}
+        return PromisedState(curves, passed, completed)
+
+
+def _curve(trial: Trial, known: Mapping[TrialId, Curve], usual: Mapping[str, float | None]) -> Curve:
+    before = known.get(trial.id, ())
+    if trial.progress is None:
+        return before
+    return extended(before, trial.progress, trial.direction, usual[trial.sweep])
+
+
+class Chances:
+    """How the trials of a snapshot stand, by what is known of them (``state``)."""
+
+    def __init__(self, snapshot: Snapshot, state: PromisedState) -> None:
+        self.state = state
+        self.passed = dict(state.passed)
+        self._odds: dict[TrialId, float] = {}
+        self._probes: set[TrialId] = set()
+        self._left: dict[str, float] = {}
+        for sweep, trials in by_sweep(snapshot.trials).items():
+            sound = [trial for trial in trials if trial.phase is not Phase.FAILED and not trial.diverged]
+            first = sorted(sound, key=lambda trial: (trial.submitted_at, trial.id))[:PROBES]
+            self._probes |= {trial.id for trial in first}
+            self._judge(sweep, [trial for trial in sound if not trial.phase.ended])
+
+    def _judge(self, sweep: str, trials: Sequence[Trial]) -> None:
+        """Find the odds of the trials of a sweep that have not ended, and what they add up to."""
+        curves = {trial.id: curve for trial in trials if (curve := self.state.curves[trial.id])}
+        completed = self.state.completed.get(sweep, ())
+        if not completed:
+            return
+        odds = Odds(curves, completed)
+        found = {trial: odds.of(trial) for trial in curves}
+        self._odds |= found
+        if not any(self.is_new(trial) for trial in trials):
+            self._left[sweep] = risk_left(found.values())
+
+    def is_new(self, trial: Trial) -> bool:
+        """Whether a trial has not come to the first look."""
+        return len(self.state.curves[trial.id]) < LOOKS[0] * PARTS
+
+    def odds(self, trial: Trial) -> float | None:
+        """Return how likely a trial is to beat the best that has ended; None where nobody can tell."""
+        return self._odds.get(trial.id)
+
+    def left(self, sweep: str) -> float | None:
+        """Return how likely any trial of a sweep is to do so; None while some have yet to come to the first look."""
+        return self._left.get(sweep)
+
+    def at_look(self, trial: Trial) -> bool:
+        """Whether a trial has come to a look that it has not passed."""
+        reached = sum(len(self.state.curves[trial.id]) >= look * PARTS for look in LOOKS)
+        return trial.id not in self._probes and reached > self.passed[trial.id]
+
+    def in_order(self, trials: Iterable[Trial]) -> list[Trial]:
+        """Return ``trials``: the first ones and new ones by submission, then those with the best odds."""
+
+        def rank(trial: Trial) -> tuple[bool, bool, float, float, TrialId]:
+            new, probe = self.is_new(trial), trial.id in self._probes
+            chance = 0.0 if new else self._merit(trial)
+            return not probe, not new, -chance, trial.submitted_at, trial.id
+
+        return sorted(trials, key=rank)
+
+    def gives_way(self, trial: Trial, to: Trial) -> bool:
+        """Whether a running trial that has come to a look makes room for one that waits."""
+        if self.is_new(to):
+            return self.passed[trial.id] == 0
+        if self.odds(trial) is None or self.odds(to) is None:
+            return self.passed[trial.id] == 0 and self._merit(to) > self._merit(trial)
+        far = FAR_BETTER if self.passed[trial.id] else 1.0
+        return self._merit(to) > far * self._merit(trial)
+
+    def passes(self, trial: Trial) -> None:
+        """Let a trial go on from where it is; before any has ended, to its end."""
+        reached = sum(len(self.state.curves[trial.id]) >= look * PARTS for look in LOOKS)
+        self.passed[trial.id] = reached if self.odds(trial) is not None else len(LOOKS)
+
+    def _merit(self, trial: Trial) -> float:
+        """Return what a trial is compared by: its odds, or before any can be told, how good it is."""
+        odds, curve = self.odds(trial), self.state.curves[trial.id]
+        return odds if odds is not None else -curve[-1]
