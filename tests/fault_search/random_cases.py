@@ -46,6 +46,8 @@ STACKED = (
     "dragon+ahead",
     "population:perturbation_interval=0.2,quantile=0.5+ahead",
     "promote:finish=best+dragon+ahead",
+    "promote:risk=0.05",
+    "promote:risk=0.2,warmup=0.3+ahead",
     "dragon:interval=1,starving=2,quiet=4,cost=0.5,patience=10",
 )
 _SPANS_S = (20.0, 60.0, 150.0)

@@ -14,6 +14,11 @@ from controllers.core.actions import Action, Clone, Migrate, Place, Resize, Stop
 from controllers.core.errors import SpeconError
 from controllers.core.progress import Normalise
 
+_OWN_RULE: Final = "value_error"
+"""Pydantic's name for what a policy's own check found,"""
+_OWN_RULES_WORDS: Final = "Value error, "
+"""and what it puts before its words."""
+
 MinChange = Annotated[
     float, Field(ge=0, lt=1, description="least change of a request that is worth making, as a share of it")
 ]
@@ -133,6 +138,8 @@ class PolicySettings(BaseModel):
         settable = [parameter.name for parameter in cls.parameters()]
         if name not in settable:
             return f"no parameter {name!r}{suggestion(name, settable)}"
+        if detail["type"] == _OWN_RULE:
+            return detail["msg"].removeprefix(_OWN_RULES_WORDS)
         return f"{name} must be {constraint(cls.model_fields[name])}, got {detail['input']}"
 
 

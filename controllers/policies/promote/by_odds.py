@@ -29,6 +29,7 @@ def by_odds(
     state: PromisedState,
     usual: Mapping[str, float | None],
     promise: float,
+    looks: Sequence[float],
     may_suspend: Callable[[Trial], bool],
 ) -> ByOdds:
     """Return what to do so that in no more than a part ``promise`` of all sweeps a better model is missed.
@@ -38,13 +39,17 @@ def by_odds(
         state: What was kept.
         usual: Steps in all of each sweep's trials, for those that do not tell their own.
         promise: The risk that is promised.
+        looks: Parts of a training after which a trial may have to wait, rising.
         may_suspend: Whether a trial has suspensions left.
     """
-    chances = Chances(snapshot, state.seen(snapshot, usual))
+    chances = Chances(snapshot, state.seen(snapshot, usual), looks)
     stops = [stop for trials in by_sweep(snapshot.trials).values() for stop in _ends(trials, chances, promise)]
     over = {stop.action.trial for stop in stops}
     left = [trial for trial in snapshot.unended if trial.id not in over and not trial.diverged]
     placed, unplaced = with_room(snapshot, chances.in_order(trial for trial in left if trial.waits))
+    for trial in placed:
+        if not chances.is_new(trial):
+            chances.passes(trial)
     leaving = sum(trial.phase in {Phase.SUSPENDING, Phase.STOPPING} for trial in snapshot.unended)
     suspensions = list(_making_room(chances, left, unplaced[leaving:], may_suspend))
     places = [Proposal(Place(trial.id), _why_placed(trial, chances)) for trial in placed]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import ClassVar, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from controllers.core.actions import Action, Assessment, Decision, Place, Proposal, Stop, Suspend
 from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
@@ -21,6 +21,7 @@ from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep, most_cores
 from controllers.policies.promote.by_odds import by_odds
 from controllers.policies.promote.idle_cores import IdleCores
+from controllers.policies.promote.promised import looks_after
 from controllers.policies.promote.ranks import PromoteState, Ranks
 from controllers.policies.promote.rungs import Level
 
@@ -56,6 +57,10 @@ class Promote(PolicySettings):
     Under ``best`` and ``fast``, trials that wait train on meanwhile on cores that nobody else can use. Their rung lets
     them past by the same rule.
 
+    With ``risk``, there are no rungs. Two trials train to their end, the others to 8 %. From then on the likeliest to
+    beat the best goes on, by a model that was learnt from other sweeps, and all is stopped once what is left adds up to
+    no more than the risk that was promised (see ``promised``).
+
     Four trials go beyond each rung at least: where these are more than the rule lets past, the others follow once
     nobody can come to the rung any more.
 
@@ -70,7 +75,8 @@ class Promote(PolicySettings):
     placement: ClassVar[str] = "the promising first, then new trials; the default scheduler chooses the node"
     suspensions: ClassVar[str] = "trials that are not among the best at a rung, while others go first"
     stops: ClassVar[str] = (
-        "trials that diverged; with finish=best or fast, those that still wait when the winner is known"
+        "trials that diverged; with finish=best or fast, those that still wait when the winner is known; with risk=, "
+        "all that are left once that keeps the promise"
     )
     most_moves: ClassVar[int | None] = MOST_SUSPENSIONS
 
@@ -88,6 +94,14 @@ class Promote(PolicySettings):
         description="part of a training before which nobody is compared: its learning-rate warm-up",
     )
     interval: float = Field(default=5.0, gt=0, description="seconds between two looks at what the trials report")
+
+    @field_validator("risk")
+    @classmethod
+    def _check_risk(cls, risk: float | None, info: ValidationInfo) -> float | None:
+        if risk is not None and info.data.get("finish", "all") != "all":
+            message = "risk= and finish= both say when trials are ended: leave one out"
+            raise ValueError(message)
+        return risk
 
     def decide(self, snapshot: Snapshot, state: PromoteState) -> Decision[PromoteState]:
         """Compare the trials at their rungs; place, suspend and stop by that."""
@@ -121,7 +135,8 @@ class Promote(PolicySettings):
         """Train what is likely to be the best, until the rest is no greater a risk than was promised."""
         usual = {sweep: _usual_steps(trials) for sweep, trials in by_sweep(snapshot.trials).items()}
         stops = _diverged(snapshot)
-        found = by_odds(snapshot, state.promised, usual, risk, lambda trial: trial.suspensions < MOST_SUSPENSIONS)
+        looks = looks_after(self.warmup)
+        found = by_odds(snapshot, state.promised, usual, risk, looks, lambda one: one.suspensions < MOST_SUSPENSIONS)
         waiting = {
             trial.id: replace(trial, gated=False)
             for trial in snapshot.unended

@@ -5,6 +5,7 @@ From then on a free place goes to the trial with the best odds, and a running on
 far better ones. All is over once what is left adds up to less than was promised.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +18,13 @@ from controllers.policies.promote.odds import Odds, risk_left
 
 LOOKS: Final = (0.08, 0.12, 0.18, 0.26, 0.38, 0.56, 0.78)
 """Parts of a training after which a trial may have to wait."""
+
+
+def looks_after(warmup: float) -> tuple[float, ...]:
+    """Return the looks of a training that begins with a ``warmup`` of that part."""
+    return tuple(warmup + (1 - warmup) * look for look in LOOKS)
+
+
 PROBES: Final = 2
 """Trials of a sweep that are trained to their end without a look."""
 FAR_BETTER: Final = 2.5
@@ -25,6 +33,7 @@ FEW: Final = 60
 """Of so many trials or fewer, those that count most are so few that the bound must be stricter,"""
 STRICTER: Final = 0.75
 """by this factor."""
+_ROUNDED: Final = 1e-6
 _BOUNDS: Final = ((0.0, 0.0), (0.02, 0.1), (0.05, 0.2), (0.1, 0.3), (0.2, 0.5))
 """What is left may add up to so much for each promise: the model is too careful, by as much as was measured."""
 
@@ -70,10 +79,14 @@ def _curve(trial: Trial, known: Mapping[TrialId, Curve], usual: Mapping[str, flo
 
 
 class Chances:
-    """How the trials of a snapshot stand, by what is known of them (``state``)."""
+    """How the trials of a snapshot stand, by what is known of them (``state``).
 
-    def __init__(self, snapshot: Snapshot, state: PromisedState) -> None:
+    ``looks`` are parts of a training after which a trial may have to wait, rising.
+    """
+
+    def __init__(self, snapshot: Snapshot, state: PromisedState, looks: Sequence[float] = LOOKS) -> None:
         self.state = state
+        self._looks = tuple(math.ceil(look * PARTS - _ROUNDED) for look in looks)
         self.passed = dict(state.passed)
         self._odds: dict[TrialId, float] = {}
         self._probes: set[TrialId] = set()
@@ -98,7 +111,7 @@ class Chances:
 
     def is_new(self, trial: Trial) -> bool:
         """Whether a trial has not come to the first look."""
-        return len(self.state.curves[trial.id]) < LOOKS[0] * PARTS
+        return len(self.state.curves[trial.id]) < self._looks[0]
 
     def odds(self, trial: Trial) -> float | None:
         """Return how likely a trial is to beat the best that has ended; None where nobody can tell."""
@@ -110,8 +123,7 @@ class Chances:
 
     def at_look(self, trial: Trial) -> bool:
         """Whether a trial has come to a look that it has not passed."""
-        reached = sum(len(self.state.curves[trial.id]) >= look * PARTS for look in LOOKS)
-        return trial.id not in self._probes and reached > self.passed[trial.id]
+        return trial.id not in self._probes and self._reached(trial) > self.passed[trial.id]
 
     def in_order(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return ``trials``: the first ones and new ones by submission, then those with the best odds."""
@@ -134,8 +146,11 @@ class Chances:
 
     def passes(self, trial: Trial) -> None:
         """Let a trial go on from where it is; before any has ended, to its end."""
-        reached = sum(len(self.state.curves[trial.id]) >= look * PARTS for look in LOOKS)
-        self.passed[trial.id] = reached if self.odds(trial) is not None else len(LOOKS)
+        self.passed[trial.id] = len(self._looks) if self.odds(trial) is None else self._reached(trial)
+
+    def _reached(self, trial: Trial) -> int:
+        """Return how many looks a trial has come to."""
+        return sum(len(self.state.curves[trial.id]) >= look for look in self._looks)
 
     def _merit(self, trial: Trial) -> float:
         """Return what a trial is compared by: its odds, or before any can be told, how good it is."""

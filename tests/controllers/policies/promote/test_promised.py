@@ -1,0 +1,222 @@
+"""Promote by a promised risk: what is known of curves, how likely trials are, who goes on, and when all is over."""
+
+import math
+import statistics
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.core.actions import Place, Stop, Suspend
+from controllers.core.model import Direction, Phase, Progress, TrialId
+from controllers.core.policy import dump_state, load_state
+from controllers.policies import Promote
+from controllers.policies.kit.settings import PolicyError
+from controllers.policies.promote.curves import PARTS, extended, whole
+from controllers.policies.promote.odds import Odds, risk_left
+from controllers.policies.promote.promised import bound_of, looks_after
+from controllers.policies.registry import parse_policy
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
+
+NODES = (node("w1", 2.0), node("w2", 2.0))
+
+
+def at(part: float, value: float) -> Progress:
+    return Progress(9.0, value, value, round(part * 100) - 1, 50.0, steps_total=100)
+
+
+def curve(*points: tuple[float, float]) -> tuple[float, ...]:
+    """Return the curve of a trial that had come to these losses by these parts of its training."""
+    known: tuple[float, ...] = ()
+    for part, loss in points:
+        known = extended(known, at(part, loss), Direction.MINIMIZE, None)
+    return known
+
+
+class Sweep:
+    """A sweep that is looked at again and again: its trials change, and the policy's state is kept as JSON between."""
+
+    def __init__(self, count: int, **settings: Any) -> None:  # noqa: ANN401 - of the policy
+        self.policy = Promote(risk=0.05, **settings)
+        self.state = self.policy.initial()
+        self.trials = {
+            name: trial(name, phase=Phase.PENDING, gated=True, attempt=0)
+            for name in (f"t{number:02d}" for number in range(count))
+        }
+
+    def runs(self, name: str, part: float, loss: float) -> None:
+        self.trials[name] = trial(name, "w1", progress=at(part, loss))
+
+    def rests(self, name: str, part: float, loss: float) -> None:
+        self.trials[name] = trial(name, phase=Phase.SUSPENDED, gated=True, progress=at(part, loss), suspensions=1)
+
+    def ends(self, name: str, loss: float) -> None:
+        self.trials[name] = trial(name, phase=Phase.SUCCEEDED, progress=at(1.0, loss))
+
+    def look(self) -> dict[str, list[str]]:
+        """Return who is placed (in order), suspended and stopped."""
+        decision = self.policy.decide(snapshot(60.0, tuple(self.trials.values()), NODES), self.state)
+        self.state = load_state(self.policy, dump_state(self.policy, decision.state))
+        found: dict[str, list[str]] = {"placed": [], "suspended": [], "stopped": []}
+        for proposal in decision.proposals:
+            kind = {Place: "placed", Suspend: "suspended", Stop: "stopped"}[type(proposal.action)]
+            found[kind].append(str(proposal.action.trial))
+        return found
+
+
+def test_a_curve_has_the_best_loss_by_each_fiftieth_part_however_rarely_anybody_looks() -> None:
+    assert curve((0.01, 5.0)) == ()
+    assert curve((0.04, 3.0), (0.10, 2.0), (0.14, 2.5)) == (3.0, 3.0, 2.0, 2.0, 2.0, 2.0, 2.0)
+    assert extended((), at(0.04, 0.5), Direction.MAXIMIZE, None) == (-0.5, -0.5)
+    assert whole((3.0, 2.0)) == (3.0, *(2.0,) * (PARTS - 1))
+    assert whole(()) == ()
+
+
+LOSSES = st.floats(0.01, 100)
+
+
+@given(st.lists(st.lists(LOSSES, min_size=1, max_size=PARTS), min_size=1, max_size=8), st.lists(LOSSES, min_size=1))
+def test_odds_are_probabilities_whatever_the_curves_are(unended: list[list[float]], ends: list[float]) -> None:
+    curves = {
+        TrialId(f"t{number}"): tuple(min(losses[: place + 1]) for place in range(len(losses)))
+        for number, losses in enumerate(unended)
+    }
+    odds = Odds(curves, [(end,) * PARTS for end in ends])
+    found = [odds.of(name) for name in curves]
+    assert all(0.0 <= one <= 1.0 for one in found)
+    assert max(found) - 1e-9 <= risk_left(found) <= 1.0
+
+
+def test_the_odds_are_those_of_the_written_model() -> None:
+    """Worked out by hand: both completed trials gain nothing after 8 %, and one is far worse than the best."""
+    best, worse = (1.0,) * PARTS, (2.0,) * PARTS
+    name = TrialId("t")
+    odds = Odds({name: (4.0, 4.0, 3.0, 3.0)}, [best, worse])
+    scale = 2.0 - 1.0  # the median of 1, 2 and 3 is 2
+    need, gap = (3.0 - 1.0) / scale, (3.0 - 1.0) / scale
+    # Its first two parts brought nothing, so the next doublings bring as much as the last one did.
+    short = need - 1.0 * math.log2(PARTS / 4) / scale
+    features = [
+        (2.0, 0.010786, -1.1124),
+        (0.0, 2.2135, 0.034751),
+        (short, 0.075109, -0.31297),
+        (gap, -0.037359, -0.046541),
+        (need, 0.15001, -0.11853),
+        (20.0, 0.023072, -0.22326),  # 2 / 0.02 is beyond what counts
+        (math.log(1.0 / scale + 0.001), -0.023624, 0.27367),
+        (0.0, -0.045026, -0.17624),
+        (2 / 3, -0.15688, -0.45821),
+        (4 / PARTS, -0.4206, -0.2126),
+    ]
+    score = 4.408 + sum(plain * value + bent * math.asinh(10 * value) for value, plain, bent in features)
+    assert odds.of(name) == pytest.approx(1 / (1 + math.exp(-score)), rel=1e-9)
+
+
+def test_of_two_trials_the_better_one_is_likelier_to_be_the_best() -> None:
+    ends = [curve((0.02, 3.0), (0.1, 2.0), (0.5, 1.2), (1.0, 1.0)), curve((0.02, 3.5), (0.1, 2.4), (1.0, 1.5))]
+    near, far = curve((0.02, 3.0), (0.06, 2.4), (0.08, 2.1)), curve((0.02, 4.0), (0.08, 3.9))
+    odds = Odds({TrialId("near"): near, TrialId("far"): far}, ends)
+    assert odds.of(TrialId("near")) > 2 * odds.of(TrialId("far"))
+
+
+def test_a_warm_up_comes_before_all_looks() -> None:
+    assert looks_after(0.5)[:2] == pytest.approx((0.54, 0.56))
+    sweep = Sweep(8, warmup=0.5)
+    sweep.look()
+    for number in range(4):
+        sweep.runs(f"t{number:02d}", 0.5, 2.0 + number)
+    assert sweep.look()["suspended"] == []
+    sweep.runs("t03", 0.54, 5.0)
+    assert sweep.look()["suspended"] == ["t03"]
+
+
+def test_a_risk_and_a_level_are_not_both_given() -> None:
+    with pytest.raises(PolicyError, match="both say when trials are ended: leave one out"):
+        parse_policy("promote:finish=best,risk=0.05")
+
+
+@pytest.mark.parametrize(("promise", "bound"), [(0.2, 0.5), (0.1, 0.3), (0.05, 0.2), (0.02, 0.1), (0.01, 0.05)])
+def test_a_smaller_promise_has_a_stricter_bound_and_so_has_a_small_sweep(promise: float, bound: float) -> None:
+    assert bound_of(promise, 100) == pytest.approx(bound)
+    assert bound_of(promise, 60) == pytest.approx(0.75 * bound)
+
+
+def test_all_come_to_the_first_look_but_two_that_are_trained_to_their_end() -> None:
+    sweep = Sweep(8)
+    assert sweep.look()["placed"] == ["t00", "t01", "t02", "t03"]
+    for number in range(4):
+        sweep.runs(f"t{number:02d}", 0.08, 2.0 + number)
+    found = sweep.look()
+    assert (found["suspended"], found["stopped"]) == (["t03", "t02"], [])
+    sweep.rests("t02", 0.08, 4.0)
+    sweep.rests("t03", 0.08, 5.0)
+    assert sweep.look()["placed"] == ["t04", "t05"]  # new ones, before any goes on
+
+
+def test_where_nobody_waits_for_its_place_a_trial_goes_on_past_its_look() -> None:
+    sweep = Sweep(4)
+    sweep.look()
+    for number in range(4):
+        sweep.runs(f"t{number:02d}", 0.2, 2.0 + number)
+    assert sweep.look() == {"placed": [], "suspended": [], "stopped": []}
+
+
+def test_a_free_place_goes_to_the_likeliest_and_a_far_less_likely_one_gives_way_at_its_look() -> None:
+    sweep = Sweep(8)
+    losses = {f"t{number:02d}": 2.0 + 0.1 * number for number in range(8)}
+    for name, loss in losses.items():
+        sweep.rests(name, 0.08, loss)
+    sweep.look()
+    sweep.runs("t00", 0.5, 1.6)
+    sweep.runs("t01", 0.9, 1.3)
+    sweep.look()
+    sweep.ends("t00", 1.0)
+    sweep.runs("t07", 0.12, 2.7)  # it has gained nothing since its first look
+    assert sweep.look()["placed"] == ["t02", "t03"]  # and two run
+    for name in ("t02", "t03"):
+        sweep.runs(name, 0.1, losses[name])
+    assert "t02" not in sweep.look()["suspended"]  # it has passed the look that it waited at
+    sweep.rests("t04", 0.1, 1.2)  # far likelier than the one that has gained nothing
+    sweep.runs("t07", 0.18, 2.7)
+    assert sweep.look()["suspended"] == ["t07"]
+
+
+def test_all_is_over_once_what_is_left_keeps_the_promise_and_the_reason_says_so() -> None:
+    sweep = Sweep(6)
+    for name in ("t00", "t01"):
+        sweep.runs(name, 0.5, 1.5)
+    for number in range(2, 6):
+        sweep.rests(f"t{number:02d}", 0.08, 50.0 + number)
+    sweep.look()
+    sweep.ends("t00", 1.0)
+    sweep.look()
+    sweep.ends("t01", 1.4)
+    found = sweep.look()
+    assert found["stopped"] == ["t02", "t03", "t04", "t05"]
+
+
+def test_nothing_is_over_while_a_trial_has_yet_to_come_to_its_first_look() -> None:
+    sweep = Sweep(6)
+    for name in ("t00", "t01"):
+        sweep.runs(name, 0.5, 1.5)
+    for number in range(2, 5):
+        sweep.rests(f"t{number:02d}", 0.08, 50.0 + number)
+    sweep.look()
+    sweep.ends("t00", 1.0)
+    sweep.ends("t01", 1.4)
+    found = sweep.look()
+    assert (found["stopped"], found["placed"][0]) == ([], "t05")
+
+
+def test_a_trial_that_has_diverged_is_stopped_and_counts_for_nothing() -> None:
+    sweep = Sweep(5)
+    sweep.trials["t03"] = trial("t03", "w1", progress=at(0.5, 2.0), diverged=True)
+    assert sweep.look()["stopped"] == ["t03"]
+
+
+def test_the_scale_is_what_separates_the_best_from_the_middle() -> None:
+    curves = {TrialId(f"t{loss}"): (float(loss),) * 4 for loss in range(2, 9)}
+    odds = Odds(curves, [(1.0,) * PARTS, (1.5,) * PARTS])
+    middle = statistics.median([1.0, 1.5, *map(float, range(2, 9))])
+    assert odds._scale == pytest.approx(middle - 1.0)
