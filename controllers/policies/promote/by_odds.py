@@ -51,7 +51,7 @@ def by_odds(
         if not chances.is_new(trial):
             chances.passes(trial)
     leaving = sum(trial.phase in {Phase.SUSPENDING, Phase.STOPPING} for trial in snapshot.unended)
-    suspensions = list(_making_room(chances, left, unplaced[leaving:], may_suspend))
+    suspensions = _making_room(chances, left, unplaced[leaving:], may_suspend)
     places = [Proposal(Place(trial.id), _why_placed(trial, chances)) for trial in placed]
     told = {trial.id: Assessment(outlook=_outlook(odds)) for trial in left if (odds := chances.odds(trial)) is not None}
     kept = replace(chances.state, passed=chances.passed)
@@ -60,7 +60,7 @@ def by_odds(
 
 def _making_room(
     chances: Chances, trials: Sequence[Trial], unplaced: Sequence[Trial], may_suspend: Callable[[Trial], bool]
-) -> "list[Proposal]":
+) -> list[Proposal]:
     """Return suspensions of those at a look that make room for ``unplaced``; all others at a look pass it."""
     suspensions: list[Proposal] = []
     waiting = list(unplaced)
@@ -84,7 +84,9 @@ def _ends(trials: Sequence[Trial], chances: Chances, promise: float) -> list[Pro
         f"{whole} of {len(trials)} trials were trained to their end; by the model, one of the others would be better "
         f"with a probability of {left:.0%}, which keeps the promised risk of {promise:.0%}"
     )
-    return [Proposal(Stop(trial.id, why), why) for trial in trials if trial.steady or trial.waits]
+    return [
+        Proposal(Stop(trial.id, why), why) for trial in trials if (trial.steady or trial.waits) and not trial.diverged
+    ]
 
 
 def _why_placed(trial: Trial, chances: Chances) -> str:

@@ -62,6 +62,7 @@ class Sweep:
         for proposal in decision.proposals:
             kind = {Place: "placed", Suspend: "suspended", Stop: "stopped"}[type(proposal.action)]
             found[kind].append(str(proposal.action.trial))
+        self.reasons = {str(proposal.action.trial): proposal.reason for proposal in decision.proposals}
         return found
 
 
@@ -194,6 +195,8 @@ def test_all_is_over_once_what_is_left_keeps_the_promise_and_the_reason_says_so(
     sweep.ends("t01", 1.4)
     found = sweep.look()
     assert found["stopped"] == ["t02", "t03", "t04", "t05"]
+    assert "2 of 6 trials were trained to their end" in sweep.reasons["t05"]
+    assert sweep.reasons["t05"].endswith("which keeps the promised risk of 5%")
 
 
 def test_nothing_is_over_while_a_trial_has_yet_to_come_to_its_first_look() -> None:
