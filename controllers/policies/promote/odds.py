@@ -2,8 +2,8 @@
 
 The model is a logistic regression over ten features, each taken as it is and once more compressed. It says how likely a
 trial that has not ended is to end more than 1 % above the best one that has, in units of what separates that from the
-middle of the sweep. It was trained on sweeps of five kinds of training and on made-up curves; features and weights are the
-project's own, and no command here makes them again yet.
+middle of the sweep. It was trained on sweeps of five kinds of training and on made-up curves. Features and weights are
+the project's own, and no command here makes them again yet.
 """
 
 import math
