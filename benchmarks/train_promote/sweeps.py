@@ -56,6 +56,21 @@ def noise_of(values: Floats) -> float:
     return float(np.median(second)) / (0.6745 * np.sqrt(6)) if len(second) else 0.0
 
 
+def shifted(odds: Floats, shift: float) -> Floats:
+    away = odds / np.maximum(1e-12, 1 - odds) * np.exp(shift)
+    return np.asarray(away / (1 + away))
+
+
+def shift_of(said: Floats, came: Floats, trust: float) -> float:
+    shift = 0.0
+    for _ in range(8):
+        now = shifted(said, shift)
+        slope = float((came - now).sum()) - shift / trust**2
+        shift += slope / (float((now * (1 - now)).sum()) + 1 / trust**2)
+        shift = max(-3.0, min(3.0, shift))
+    return shift
+
+
 def whole_makespan(trials: int, slots: int) -> float:
     """Return how long training everything takes, in trials."""
     return -(-trials // slots) * (1 + START)
@@ -68,7 +83,7 @@ class Sweep:
     speed-up.
     """
 
-    def __init__(self, values: Floats, slots: int, model: Model, most_active: int | None = None) -> None:
+    def __init__(self, values: Floats, slots: int, model: Model, most_active: int | None = None, trust: float = 0.0) -> None:
         self.values = values
         self.best = np.minimum.accumulate(values, axis=1)
         self.slots, self.model, self.most_active = slots, model, most_active
@@ -82,6 +97,8 @@ class Sweep:
         self.events: list[tuple[float, int, int]] = []
         self.now = 0.0
         self.pauses = 0
+        self.trust = trust
+        self.bets: dict[int, tuple[float, float]] = {}
         ends = self.best[:, -1]
         self.scale = max(1e-12, float(np.median(ends) - ends.min()))
 
@@ -131,6 +148,10 @@ class Sweep:
         known[np.arange(PARTS)[None, :] >= made[:, None]] = np.nan
         found = features(self.best[unended], self.parts[unended], completed, noise_of(known))
         odds = self.model(found)
+        self.raw = dict(zip(unended.tolist(), odds.tolist(), strict=True))
+        self.bar = completed[:, -1].min() - 0.01 * self.scale
+        if self.trust and self.bets:
+            odds = shifted(odds, self._shift())
         left = None
         if not self.new and (self.parts[unended] >= LOOKS_AT[0]).all() and len(unended) == len(self.running) + len(
             self.paused
@@ -139,6 +160,17 @@ class Sweep:
         bar = completed[:, -1].min() - 0.01 * self.scale
         seen = Seen(found, self.best[unended, -1] < bar, left if left is not None else 1.0)
         return dict(zip(unended.tolist(), odds.tolist(), strict=True)), left, seen
+
+    def _shift(self) -> float:
+        said, came = [], []
+        for trial, (odds, bar) in self.bets.items():
+            if self.parts[trial] == PARTS:
+                said.append(odds)
+                came.append(float(self.best[trial, -1] < bar))
+            elif trial in self.paused:
+                said.append(odds)
+                came.append(min(odds, self.raw.get(trial, 0.0)))
+        return shift_of(np.array(said), np.array(came), self.trust)
 
     def _at_look(self, trial: int, odds: dict[int, float]) -> None:
         """Let a trial wait, or pass the look that it has come to."""
@@ -177,6 +209,8 @@ class Sweep:
                 self.passed[trial] = (
                     sum(self.parts[trial] >= look for look in LOOKS_AT) if odds else len(LOOKS_AT)
                 )
+                if odds and trial in self.raw:
+                    self.bets.setdefault(trial, (self.raw[trial], self.bar))
                 self._go(trial, start=True)
             else:
                 return

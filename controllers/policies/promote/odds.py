@@ -1,114 +1,92 @@
 """Odds: how likely each trial is to end as the best of its sweep, by a model that was learnt from other sweeps. Pure.
 
-The model is a logistic regression over ten features, each taken as it is and once more compressed. It says how likely a
-trial that has not ended is to end more than 1 % above the best one that has, in units of what separates that from the
-middle of the sweep. It was trained on sweeps of five kinds of training and on made-up curves. Features and weights are
-the project's own, and no command here makes them again yet.
+The model is a logistic regression over the features of a sweep (see ``features``), each taken as it is and once more
+compressed. It says how likely a trial that has not ended is to end more than 1 % above the best one that has, in units
+of what separates that from the middle of the sweep. ``python -m benchmarks.train_promote`` makes its weights.
+
+A model that was learnt elsewhere can be wrong here. So each time that a trial goes on, what the model said of it is
+kept, and held against what came: where the sweep surprises the model, all of its odds are shifted (``correction``).
 """
 
 import math
-import statistics
-from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
-from controllers.core.model import TrialId
-from controllers.policies.promote.curves import PARTS, Curve
+import numpy as np
 
-_BIAS: Final = 4.408
-_WEIGHTS: Final = {
-    "completed": (0.010786, -1.1124),
-    "empirical": (2.2135, 0.034751),
-    "octaves_short": (0.075109, -0.31297),
-    "gap": (-0.037359, -0.046541),
-    "need": (0.15001, -0.11853),
-    "need_by_most_gain": (0.023072, -0.22326),
-    "spread": (-0.023624, 0.27367),
-    "most_gain": (-0.045026, -0.17624),
-    "rank": (-0.15688, -0.45821),
-    "part": (-0.4206, -0.2126),
-}
-"""Of each feature, and of its compressed form ``arcsinh(10 x)``."""
-_COMPRESSION: Final = 10.0
-_LEAST: Final = 1e-12
-"""Below this, values of a sweep do not differ."""
+from controllers.core.model import TrialId
+from controllers.policies.kit.weights_file import read_weights, write_weights
+from controllers.policies.promote.curves import PARTS, Curve
+from controllers.policies.promote.features import NAMES, Floats, features
+
+SHIPPED: Final = Path(__file__).with_name("weights.safetensors")
+FEATURES_VERSION: Final = "1"
+COMPRESSION: Final = 10.0
+"""Of each feature x, ``arcsinh(COMPRESSION x)`` is taken too: it tells small values apart and bounds great ones."""
+TRUST: Final = 1.0
+"""How far the model may be off elsewhere, as a standard deviation of its log odds."""
+_MOST_SHIFT: Final = 3.0
+_STEPS: Final = 8
+_MOST_SCORE: Final = 30.0
 
 
 @dataclass(frozen=True)
-class Odds:
-    """What is known of one sweep.
+class OddsModel:
+    """``weights`` are those of the features as they are, then those of their compressed form."""
 
-    ``curves`` are those of trials that have not ended and have come to a first part, ``completed`` those of trials that
-    have trained to their end, one at least.
+    weights: Floats
+    bias: float
+
+    def of(self, found: Floats) -> Floats:
+        """Return the odds of trials with features ``found``, of shape (trials, ``len(NAMES)``)."""
+        score = both_forms(found) @ self.weights + self.bias
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(score, -_MOST_SCORE, _MOST_SCORE))))
+
+
+def both_forms(found: Floats) -> Floats:
+    """Return features as they are, and compressed beside them."""
+    return np.concatenate([found, np.arcsinh(COMPRESSION * found)], axis=1)
+
+
+@lru_cache(maxsize=4)
+def read(path: Path = SHIPPED) -> OddsModel:
+    """Read a file of weights.
+
+    Raises:
+        BadWeightsError: It is not there, is too large, damaged, or of other features.
     """
+    shapes = {"weights": (2 * len(NAMES),), "bias": (1,)}
+    found = read_weights(path, FEATURES_VERSION, shapes, np.float64, "python -m benchmarks.train_promote")
+    return OddsModel(found["weights"], float(found["bias"][0]))
 
-    curves: Mapping[TrialId, Curve]
-    completed: Sequence[Curve]
 
-    @cached_property
-    def _best(self) -> Curve:
-        return min(self.completed, key=lambda curve: curve[-1])
+def write(path: Path, model: OddsModel, told: Mapping[str, str]) -> None:
+    """Write ``model`` to ``path``, with what is ``told`` of the training."""
+    write_weights(path, {"weights": model.weights, "bias": np.array([model.bias])}, FEATURES_VERSION, told)
 
-    @cached_property
-    def _values(self) -> list[float]:
-        """What each trial has come to, higher is better, in rising order."""
-        return sorted(-curve[-1] for curve in (*self.curves.values(), *self.completed))
 
-    @cached_property
-    def _scale(self) -> float:
-        """How far the best completed trial is above the middle of the sweep."""
-        return max(_LEAST, -self._best[-1] - statistics.median(self._values))
+def odds_of(
+    curves: Mapping[TrialId, Curve], completed: Sequence[Curve], noise: float, model: OddsModel
+) -> dict[TrialId, float]:
+    """Return how likely each trial is to end more than 1 % above the best completed one.
 
-    @cached_property
-    def _spread(self) -> float:
-        """How far the best tenth is above the middle, by the scale, as a logarithm."""
-        high = self._values[min(len(self._values) - 1, math.floor(0.9 * len(self._values)))]
-        return math.log(max(0.0, high - statistics.median(self._values)) / self._scale + 0.001)
-
-    @cached_property
-    def _gains(self) -> dict[int, list[float]]:
-        """By parts made: what completed trials gained from there to their end, by the scale, in rising order."""
-        return {
-            parts: sorted((curve[parts - 1] - curve[-1]) / self._scale for curve in self.completed)
-            for parts in {len(curve) for curve in self.curves.values()}
-        }
-
-    @cached_property
-    def _losses_at(self) -> dict[int, list[float]]:
-        """By parts made: the losses of all trials that have come so far, in rising order."""
-        every = (*self.curves.values(), *self.completed)
-        return {
-            parts: sorted(curve[parts - 1] for curve in every if len(curve) >= parts)
-            for parts in {len(curve) for curve in self.curves.values()}
-        }
-
-    def of(self, trial: TrialId) -> float:
-        """Return the probability that ``trial`` ends more than 1 % above the best completed one."""
-        score = _BIAS
-        for name, value in self._features(self.curves[trial]).items():
-            plain, compressed = _WEIGHTS[name]
-            score += plain * value + compressed * math.asinh(_COMPRESSION * value)
-        return 1.0 / (1.0 + math.exp(-score)) if score > -700 else 0.0  # noqa: PLR2004 - beyond which exp overflows
-
-    def _features(self, curve: Curve) -> dict[str, float]:
-        parts, scale, loss = len(curve), self._scale, curve[-1]
-        gains, losses = self._gains[parts], self._losses_at[parts]
-        need = _clipped((loss - self._best[-1]) / scale, -5, 10)
-        most_gain = _clipped(gains[-1], -1, 10)
-        return {
-            "completed": float(len(self.completed)),
-            "empirical": sum(gain >= need for gain in gains) / (len(gains) + 1),
-            "octaves_short": _clipped(need - _expected_gain(curve) / scale, -20, 10),
-            "gap": _clipped((loss - self._best[parts - 1]) / scale, -10, 10),
-            "need": need,
-            "need_by_most_gain": _clipped(need / max(_LEAST, most_gain + 0.02), -5, 20),
-            "spread": self._spread,
-            "most_gain": most_gain,
-            "rank": bisect_left(losses, loss) / len(losses),
-            "part": parts / PARTS,
-        }
+    Args:
+        curves: Those of trials that have not ended and have come to a first part.
+        completed: Those of trials that have trained to their end, one at least.
+        noise: How far a reported value is off by chance: a standard deviation.
+        model: What was learnt.
+    """
+    if not curves:
+        return {}
+    known = np.zeros((len(curves), PARTS))
+    for row, curve in zip(known, curves.values(), strict=True):
+        row[: len(curve)] = curve
+    parts = np.array([len(curve) for curve in curves.values()])
+    found = model.of(features(known, parts, np.array(completed), noise))
+    return dict(zip(curves, found.tolist(), strict=True))
 
 
 def risk_left(odds: Collection[float]) -> float:
@@ -116,17 +94,22 @@ def risk_left(odds: Collection[float]) -> float:
     return 1.0 - math.prod(1.0 - one for one in odds)
 
 
-def _expected_gain(curve: Curve) -> float:
-    """Return how much a trial gains to its end if each doubling of its training brings as much less as the last two."""
-    parts = len(curve)
-    half, quarter = max(1, parts // 2), max(1, parts // 4)
-    newer, older = curve[half - 1] - curve[-1], curve[quarter - 1] - curve[half - 1]
-    ratio = 1.0 if older <= 0 else _clipped(newer / older, 0.0, 1.2)
-    doublings = math.log2(PARTS / parts)
-    if ratio == 1.0:
-        return newer * doublings
-    return newer * ratio * (1 - math.pow(ratio, doublings)) / (1 - ratio)
+def correction(said: Sequence[float], came: Sequence[float]) -> float:
+    """Return by how much the log odds of the model are off in a sweep.
+
+    It is the likeliest shift, by what the model ``said`` of trials that went on and what ``came`` (1 where one was
+    better, 0 where not, its odds now where it waits), if shifts are normal with a deviation of ``TRUST``.
+    """
+    shift, wanted, before = 0.0, sum(came), np.array(said)
+    for _ in range(_STEPS):
+        now = shifted(before, shift)
+        slope = wanted - float(now.sum()) - shift / TRUST**2
+        shift += slope / (float((now * (1 - now)).sum()) + 1 / TRUST**2)
+        shift = max(-_MOST_SHIFT, min(_MOST_SHIFT, shift))
+    return shift
 
 
-def _clipped(value: float, low: float, high: float) -> float:
-    return max(low, min(value, high))
+def shifted(odds: Floats, shift: float) -> Floats:
+    """Return ``odds`` with their logarithms shifted."""
+    ratio = odds / np.maximum(1e-12, 1 - odds) * math.exp(shift)
+    return np.asarray(ratio / (1 + ratio))

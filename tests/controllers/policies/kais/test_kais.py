@@ -22,7 +22,8 @@ from controllers.policies.kais.grid import GRID, MOST, on_grid
 from controllers.policies.kais.network import BIASES, SHAPES, Embedding, PolicyNetwork
 from controllers.policies.kais.scene import Scene, scene
 from controllers.policies.kais.state import KaisState
-from controllers.policies.kais.weights import MOST_BYTES, RANGES, SHIPPED, BadWeightsError, Trained, checksum, read
+from controllers.policies.kais.weights import RANGES, SHIPPED, Trained, read
+from controllers.policies.kit.weights_file import MOST_BYTES, BadWeightsError, checksum
 from controllers.policies.kit.work_left import estimate_work, measure_sweep
 from tests.controllers.policies.policy_fakes import node, progress, snapshot, trial
 from tests.property_examples import examples
