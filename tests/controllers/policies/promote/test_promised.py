@@ -132,9 +132,31 @@ def test_a_warm_up_comes_before_all_looks() -> None:
     assert sweep.look()["suspended"] == ["t03"]
 
 
-def test_a_risk_and_a_level_are_not_both_given() -> None:
+@pytest.mark.parametrize("two", ["finish=best,risk=0.05", "risk=0.05,rungs=best", "finish=fast,rungs=fast"])
+def test_only_one_setting_says_when_trials_are_ended(two: str) -> None:
     with pytest.raises(PolicyError, match="both say when trials are ended: leave one out"):
-        parse_policy("promote:finish=best,risk=0.05")
+        parse_policy(f"promote:{two}")
+
+
+@pytest.mark.parametrize(
+    ("given", "promise"),
+    [
+        *((given, None) for given in ("", ":finish=all", ":rungs=best", ":rungs=fast")),
+        *((":finish=best", 0.05), (":finish=fast", 0.2), (":risk=0.1", 0.1)),
+    ],
+)
+def test_each_level_but_the_first_promises_a_risk_and_fixed_rungs_promise_nothing(
+    given: str, promise: float | None
+) -> None:
+    policy = parse_policy(f"promote{given}")
+    assert isinstance(policy, Promote)
+    assert policy.promise == promise
+
+
+@pytest.mark.parametrize("risk", ["0", "0.21", "-1"])
+def test_a_risk_that_cannot_be_promised_is_refused_with_its_value(risk: str) -> None:
+    with pytest.raises(PolicyError, match=rf"risk must be a number in \(0, 0.2\], got {risk}"):
+        parse_policy(f"promote:risk={risk}")
 
 
 @pytest.mark.parametrize(("promise", "bound"), [(0.2, 0.5), (0.1, 0.3), (0.05, 0.2), (0.02, 0.1), (0.01, 0.05)])
