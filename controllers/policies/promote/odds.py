@@ -41,15 +41,22 @@ class Odds:
     """What is known of one sweep.
 
     ``curves`` are those of trials that have not ended and have come to a first part, ``completed`` those of trials that
-    have trained to their end, one at least.
+    have trained to their end, one at least. ``least`` is the least loss of a trial that has, where that may be of one
+    whose curve nobody knows: it raises the level to beat, and says nothing of gains.
     """
 
     curves: Mapping[TrialId, Curve]
     completed: Sequence[Curve]
+    least: float = math.inf
 
     @cached_property
     def _best(self) -> Curve:
         return min(self.completed, key=lambda curve: curve[-1])
+
+    @cached_property
+    def _level(self) -> float:
+        """The loss to beat."""
+        return min(self.least, self._best[-1])
 
     @cached_property
     def _values(self) -> list[float]:
@@ -59,7 +66,7 @@ class Odds:
     @cached_property
     def _scale(self) -> float:
         """How far the best completed trial is above the middle of the sweep."""
-        return max(_LEAST, -self._best[-1] - statistics.median(self._values))
+        return max(_LEAST, -self._level - statistics.median(self._values))
 
     @cached_property
     def _spread(self) -> float:
@@ -95,7 +102,7 @@ class Odds:
     def _features(self, curve: Curve) -> dict[str, float]:
         parts, scale, loss = len(curve), self._scale, curve[-1]
         gains, losses = self._gains[parts], self._losses_at[parts]
-        need = _clipped((loss - self._best[-1]) / scale, -5, 10)
+        need = _clipped((loss - self._level) / scale, -5, 10)
         most_gain = _clipped(gains[-1], -1, 10)
         return {
             "completed": float(len(self.completed)),

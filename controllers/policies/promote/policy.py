@@ -6,7 +6,7 @@ wait are suspended with their checkpoint and go on where they were, and at its f
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar, Final, Literal
@@ -152,7 +152,11 @@ class Promote(PolicySettings):
             (*stops, *places, *suspensions),
             snapshot.now + self.interval if snapshot.unended else None,
             {trial.id: Assessment(outlook=ranks.outlook(trial, rungs)) for trial in left if ranks.losses[trial.id]},
-            narrowed=_narrow(snapshot, frozenset(trial.id for trial, _ in placing), ranks, rungs, usual, self.rungs),
+            narrowed=_narrowed(
+                snapshot,
+                frozenset(trial.id for trial, _ in placing),
+                lambda trial: _up_to_its_rung(trial, ranks, rungs, usual, self.rungs),
+            ),
         )
 
     def _by_odds(self, snapshot: Snapshot, state: PromoteState, risk: float) -> Decision[PromoteState]:
@@ -161,19 +165,12 @@ class Promote(PolicySettings):
         stops = _diverged(snapshot)
         looks = looks_after(self.warmup)
         found = by_odds(snapshot, state.promised, usual, risk, looks, lambda one: one.suspensions < MOST_SUSPENSIONS)
-        waiting = {
-            trial.id: replace(trial, gated=False)
-            for trial in snapshot.unended
-            if trial.waits and trial.id not in found.placed
-        }
-        unended = tuple(waiting.get(trial.id, trial) for trial in snapshot.unended)
-        trials = tuple(waiting.get(trial.id, trial) for trial in snapshot.trials)
         return Decision(
             replace(state, promised=found.state),
             (*stops, *found.proposals),
             snapshot.now + self.interval if snapshot.unended else None,
             found.told,
-            narrowed=snapshot.of_trials(trials, unended),
+            narrowed=_narrowed(snapshot, found.placed),
         )
 
     def _steps(
@@ -256,35 +253,40 @@ def _usual_steps(trials: Iterable[Trial]) -> float | None:
     return statistics.median(told) if told else None
 
 
-def _narrow(
-    snapshot: Snapshot,
-    places: frozenset[TrialId],
-    ranks: Ranks,
-    rungs: Sequence[float],
-    usual: Mapping[str, float | None],
-    fixed: Rungs | None,
+def _narrowed(
+    snapshot: Snapshot, placed: Collection[TrialId], seen: Callable[[Trial], Trial] = lambda trial: trial
 ) -> Snapshot:
-    """Return the snapshot as policies behind this one shall see it.
+    """Return the snapshot as policies behind this one shall see it: trials that shall not start now do not wait.
 
-    Trials that shall not start now do not wait. One that trains on beyond its rung stays where it found idle cores:
-    elsewhere it would be in the way of those that go first. The training of one that is to be compared again ends at
-    its next rung: until then, that is the work that is known to be worth doing.
+    Args:
+        snapshot: What there is.
+        placed: Who shall start now.
+        seen: How each trial shall be seen besides.
     """
 
-    def seen(trial: Trial) -> Trial:
-        if trial.waits and trial.id not in places:
-            trial = replace(trial, gated=False)
-        if fixed is not None and ranks.held(trial) and trial.nodes:
-            trial = replace(trial, may_use=frozenset(trial.nodes))
-        progress, reached = trial.progress, ranks.reached(trial)
-        if progress is None or ranks.held(trial) or reached >= len(rungs):
-            return trial
-        total = progress.steps_total or usual[trial.sweep]
-        if not total:
-            return trial
-        return replace(trial, progress=replace(progress, steps_total=max(1, math.ceil(total * rungs[reached]))))
+    def narrowed(trial: Trial) -> Trial:
+        return seen(replace(trial, gated=False) if trial.waits and trial.id not in placed else trial)
 
-    unended = tuple(seen(trial) for trial in snapshot.unended)
+    unended = tuple(narrowed(trial) for trial in snapshot.unended)
     changed = {trial.id: trial for trial in unended}
-    trials = tuple(changed.get(trial.id, trial) for trial in snapshot.trials)
-    return snapshot.of_trials(trials, unended)
+    return snapshot.of_trials(tuple(changed.get(trial.id, trial) for trial in snapshot.trials), unended)
+
+
+def _up_to_its_rung(
+    trial: Trial, ranks: Ranks, rungs: Sequence[float], usual: Mapping[str, float | None], fixed: Rungs | None
+) -> Trial:
+    """Return a trial as policies behind this one shall see it where it is compared at rungs.
+
+    One that trains on beyond its rung stays where it found idle cores: elsewhere it would be in the way of those that
+    go first. The training of one that is to be compared again ends at its next rung: until then, that is the work that
+    is known to be worth doing.
+    """
+    if fixed is not None and ranks.held(trial) and trial.nodes:
+        trial = replace(trial, may_use=frozenset(trial.nodes))
+    progress, reached = trial.progress, ranks.reached(trial)
+    if progress is None or ranks.held(trial) or reached >= len(rungs):
+        return trial
+    total = progress.steps_total or usual[trial.sweep]
+    if not total:
+        return trial
+    return replace(trial, progress=replace(progress, steps_total=max(1, math.ceil(total * rungs[reached]))))

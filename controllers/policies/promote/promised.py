@@ -15,6 +15,7 @@ from controllers.core.model import Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.promote.curves import PARTS, Curve, extended, whole
 from controllers.policies.promote.odds import Odds, risk_left
+from controllers.policies.promote.rungs import losses_of
 
 LOOKS: Final = (0.08, 0.12, 0.18, 0.26, 0.38, 0.56, 0.78)
 """Parts of a training after which a trial may have to wait."""
@@ -71,6 +72,11 @@ class PromisedState:
         return PromisedState(curves, passed, completed)
 
 
+def _whole(trial: Trial) -> bool:
+    """Whether a trial has trained to its end, and told what it came to."""
+    return trial.phase is Phase.SUCCEEDED and trial.progress is not None and not trial.diverged
+
+
 def _curve(trial: Trial, known: Mapping[TrialId, Curve], usual: Mapping[str, float | None]) -> Curve:
     before = known.get(trial.id, ())
     if trial.progress is None:
@@ -93,17 +99,31 @@ class Chances:
         self._left: dict[str, float] = {}
         for sweep, trials in by_sweep(snapshot.trials).items():
             sound = [trial for trial in trials if trial.phase is not Phase.FAILED and not trial.diverged]
-            first = sorted(sound, key=lambda trial: (trial.submitted_at, trial.id))[:PROBES]
-            self._probes |= {trial.id for trial in first}
-            self._judge(sweep, [trial for trial in sound if not trial.phase.ended])
+            self._probes |= self._probes_of(sweep, sound)
+            ended = [losses_of(trial.progress, trial.direction).best for trial in sound if _whole(trial)]
+            self._judge(sweep, [trial for trial in sound if not trial.phase.ended], min(ended, default=math.inf))
 
-    def _judge(self, sweep: str, trials: Sequence[Trial]) -> None:
-        """Find the odds of the trials of a sweep that have not ended, and what they add up to."""
+    def _probes_of(self, sweep: str, sound: Sequence[Trial]) -> set[TrialId]:
+        """Return the trials of a sweep that need no look.
+
+        Trials that ended before anybody looked tell no gains. Where there are such, others take their places.
+        """
+        in_order = sorted(sound, key=lambda trial: (trial.submitted_at, trial.id))
+        known = len(self.state.completed.get(sweep, ()))
+        if sum(map(_whole, sound)) <= known:
+            return {trial.id for trial in in_order[:PROBES]}
+        return {trial.id for trial in [one for one in in_order if not one.phase.ended][: max(0, PROBES - known)]}
+
+    def _judge(self, sweep: str, trials: Sequence[Trial], least: float) -> None:
+        """Find the odds of the trials of a sweep that have not ended, and what they add up to.
+
+        ``least`` is the least loss of all that have trained to their end.
+        """
         curves = {trial.id: curve for trial in trials if (curve := self.state.curves[trial.id])}
         completed = self.state.completed.get(sweep, ())
         if not completed:
             return
-        odds = Odds(curves, completed)
+        odds = Odds(curves, completed, least)
         found = {trial: odds.of(trial) for trial in curves}
         self._odds |= found
         if not any(self.is_new(trial) for trial in trials):

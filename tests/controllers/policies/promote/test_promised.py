@@ -45,8 +45,8 @@ class Sweep:
             for name in (f"t{number:02d}" for number in range(count))
         }
 
-    def runs(self, name: str, part: float, loss: float) -> None:
-        self.trials[name] = trial(name, "w1", progress=at(part, loss))
+    def runs(self, name: str, part: float, loss: float, where: str = "w1") -> None:
+        self.trials[name] = trial(name, where, progress=at(part, loss))
 
     def rests(self, name: str, part: float, loss: float) -> None:
         self.trials[name] = trial(name, phase=Phase.SUSPENDED, gated=True, progress=at(part, loss), suspensions=1)
@@ -245,3 +245,38 @@ def test_the_scale_is_what_separates_the_best_from_the_middle() -> None:
     odds = Odds(curves, [(1.0,) * PARTS, (1.5,) * PARTS])
     middle = statistics.median([1.0, 1.5, *map(float, range(2, 9))])
     assert odds._scale == pytest.approx(middle - 1.0)
+
+
+def test_trials_that_ended_before_it_was_set_raise_the_level_to_beat_and_tell_no_gains() -> None:
+    sweep = Sweep(8)
+    for number in range(3):
+        sweep.ends(f"t{number:02d}", 1.0)
+    assert sweep.look()["placed"] == ["t03", "t04", "t05", "t06"]
+    sweep.runs("t03", 0.08, 3.0)
+    sweep.runs("t04", 0.08, 3.0)
+    sweep.runs("t05", 0.08, 2.0, "w2")
+    sweep.runs("t06", 0.08, 2.5, "w2")
+    assert sweep.look() == {"placed": [], "suspended": ["t06"], "stopped": []}  # t03 and t04 go to their end
+    assert sweep.state.promised.completed == {}
+    sweep.runs("t03", 0.9, 2.4)
+    sweep.look()
+    sweep.ends("t03", 2.3)
+    sweep.look()
+    assert len(sweep.state.promised.completed[""]) == 1
+
+
+def test_a_trial_is_less_likely_to_be_the_best_where_one_whose_curve_nobody_knows_ended_better() -> None:
+    ends, near = [curve((0.02, 3.0), (0.5, 1.2), (1.0, 1.0))], {TrialId("near"): curve((0.02, 3.0), (0.08, 2.1))}
+    assert Odds(near, ends, least=0.2).of(TrialId("near")) < Odds(near, ends).of(TrialId("near"))
+    assert Odds(near, ends, least=1.5).of(TrialId("near")) == Odds(near, ends).of(TrialId("near"))
+
+
+@given(st.integers(0, 4), st.integers(1, 30), st.data())
+def test_no_place_stays_free_while_a_trial_waits(running: int, waiting: int, data: st.DataObject) -> None:
+    sweep = Sweep(running + waiting)
+    for number in range(running):
+        sweep.runs(f"t{number:02d}", data.draw(st.floats(0.1, 0.9)), data.draw(LOSSES), f"w{1 + number % 2}")
+    for number in range(running, running + waiting):
+        if data.draw(st.booleans()):
+            sweep.rests(f"t{number:02d}", 0.08, data.draw(LOSSES))
+    assert len(sweep.look()["placed"]) == min(4 - running, waiting)
