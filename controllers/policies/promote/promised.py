@@ -72,9 +72,11 @@ class PromisedState:
         return PromisedState(curves, passed, completed)
 
 
-def _whole(trial: Trial) -> bool:
-    """Whether a trial has trained to its end, and told what it came to."""
-    return trial.phase is Phase.SUCCEEDED and trial.progress is not None and not trial.diverged
+def _end(trial: Trial) -> float | None:
+    """Return the best loss of a trial that has trained to its end; None of others, and where it told nothing."""
+    if trial.phase is not Phase.SUCCEEDED or trial.progress is None or trial.diverged:
+        return None
+    return losses_of(trial.progress, trial.direction).best
 
 
 def _curve(trial: Trial, known: Mapping[TrialId, Curve], usual: Mapping[str, float | None]) -> Curve:
@@ -99,18 +101,18 @@ class Chances:
         self._left: dict[str, float] = {}
         for sweep, trials in by_sweep(snapshot.trials).items():
             sound = [trial for trial in trials if trial.phase is not Phase.FAILED and not trial.diverged]
-            self._probes |= self._probes_of(sweep, sound)
-            ended = [losses_of(trial.progress, trial.direction).best for trial in sound if _whole(trial)]
-            self._judge(sweep, [trial for trial in sound if not trial.phase.ended], min(ended, default=math.inf))
+            ends = [end for trial in sound if (end := _end(trial)) is not None]
+            self._probes |= self._probes_of(sweep, sound, len(ends))
+            self._judge(sweep, [trial for trial in sound if not trial.phase.ended], min(ends, default=math.inf))
 
-    def _probes_of(self, sweep: str, sound: Sequence[Trial]) -> set[TrialId]:
-        """Return the trials of a sweep that need no look.
+    def _probes_of(self, sweep: str, sound: Sequence[Trial], ended: int) -> set[TrialId]:
+        """Return the trials of a sweep that need no look; so many have trained to their end.
 
         Trials that ended before anybody looked tell no gains. Where there are such, others take their places.
         """
         in_order = sorted(sound, key=lambda trial: (trial.submitted_at, trial.id))
         known = len(self.state.completed.get(sweep, ()))
-        if sum(map(_whole, sound)) <= known:
+        if ended <= known:
             return {trial.id for trial in in_order[:PROBES]}
         return {trial.id for trial in [one for one in in_order if not one.phase.ended][: max(0, PROBES - known)]}
 
