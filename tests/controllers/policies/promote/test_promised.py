@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -280,3 +281,20 @@ def test_no_place_stays_free_while_a_trial_waits(running: int, waiting: int, dat
         if data.draw(st.booleans()):
             sweep.rests(f"t{number:02d}", 0.08, data.draw(LOSSES))
     assert len(sweep.look()["placed"]) == min(4 - running, waiting)
+
+
+def test_where_a_first_trial_failed_another_is_trained_to_its_end_in_its_place() -> None:
+    sweep = Sweep(8)
+    sweep.look()
+    sweep.trials["t00"] = trial("t00", phase=Phase.FAILED, progress=at(0.5, 2.0))
+    for number in (1, 2, 3, 4):
+        sweep.runs(f"t{number:02d}", 0.08, 2.0 + number, f"w{1 + number % 2}")
+    assert sweep.look()["suspended"] == ["t04", "t03"]
+
+
+def test_a_trial_that_was_suspended_as_often_as_the_sweep_has_attempts_for_passes_all_looks() -> None:
+    sweep = Sweep(8)
+    for number in range(4):
+        sweep.runs(f"t{number:02d}", 0.08, 2.0 + number, f"w{1 + number % 2}")
+    sweep.trials["t03"] = replace(sweep.trials["t03"], suspensions=6)
+    assert sweep.look()["suspended"] == ["t02"]
