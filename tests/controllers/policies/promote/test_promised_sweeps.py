@@ -153,6 +153,17 @@ def test_trials_that_arrive_one_by_one_are_each_looked_at() -> None:
     assert whole + stopped == 12
 
 
+def test_trials_that_a_search_gives_their_hyperparameters_as_they_start_come_to_an_end() -> None:
+    family = Family(10, 4, sampler="random")
+    policy = Watched(finish="fast")
+    Watched.wrong.clear()
+    found = simulate(Scenario(family.workload(0), COSTS, 0), policy, surrogate=family.surrogate(0)).result
+    whole, stopped = counted(found)
+    assert whole + stopped == 10
+    assert whole >= 2
+    assert Watched.wrong == []
+
+
 def test_trials_that_diverge_are_stopped_and_count_for_nothing() -> None:
     trials = list(curves(20, 3))
     for place in (0, 1, 7, 15):
