@@ -43,7 +43,7 @@ help: ## List all targets
 
 install: .venv/.installed ## Set up .venv with every extra
 
-DEMO := workflows/digits_sweep.py --policy default --policy ahead --policy promote:finish=best --nodes 4
+DEMO := workflows/digits_sweep.py --policy default --policy ahead --policy promote:rungs=best --nodes 4
 
 demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, ahead and promote (five minutes), and open its page
 	@mkdir -p .specon

@@ -21,7 +21,7 @@ from controllers.policies.kit.scaling import ScalingSums
 from controllers.policies.promote import FIRST_RUNG
 from controllers.policies.registry import parse_policy
 
-POLICIES: Final = ("promote", "promote:finish=best", "promote:finish=best+ahead")
+POLICIES: Final = ("promote", "promote:rungs=best", "promote:rungs=best+ahead")
 RUNG: Final = "rung"
 STEPS: Final = 100
 

@@ -49,8 +49,8 @@ SPACE: Final = (
 COMPARED: Final[Mapping[str, tuple[str, int]]] = {
     "search alone": ("default", TRIALS),
     "population": ("population", TRIALS),
-    "promote, finish=best": ("promote:finish=best", TRIALS),
-    "promote, twice as many": ("promote:finish=best", 2 * TRIALS),
+    "promote, rungs=best": ("promote:rungs=best", TRIALS),
+    "promote, twice as many": ("promote:rungs=best", 2 * TRIALS),
 }
 """Each policy with its number of trials; settings are the defaults."""
 

@@ -8,7 +8,7 @@ from controllers.core import labels
 from controllers.core.policy import Policy
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.optuna_pruners.policy import OptunaPruner
-from controllers.policies.promote.policy import LEVELS, Promote
+from controllers.policies.promote.policy import Promote
 from controllers.policies.registry import parse_policy
 from hera_specon.manifest import Manifest, sweep_of, trial_templates
 
@@ -30,17 +30,16 @@ class MeasuredRisk:
 
 _PAGE: Final = "docs/experiments/best-models.md"
 MEASURED: Final[Mapping[str, MeasuredRisk]] = {
-    "promote:finish=best": MeasuredRisk(480, 0.071, 0.005, _PAGE),
-    "promote:finish=fast": MeasuredRisk(480, 0.148, 0.010, _PAGE),
+    "promote:rungs=best": MeasuredRisk(480, 0.071, 0.005, _PAGE),
+    "promote:rungs=fast": MeasuredRisk(480, 0.148, 0.010, _PAGE),
 }
-"""By what the risk is of, such as ``promote:finish=best``. Only figures that were measured stand here."""
+"""By what the risk is of, such as ``promote:rungs=best``. Only figures that were measured stand here."""
 
 
 def risks(policies: Iterable[Policy[Any]], measured: Mapping[str, MeasuredRisk] = MEASURED) -> list[str]:
     """Return a line for each of ``policies``, or part of one, that may end the trial which would become the best."""
     parts = (part for policy in policies for part in _parts(policy))
-    named = dict.fromkeys(name for part in parts if (name := _ends_early(part)))
-    return [_line(name, measured.get(name)) for name in named]
+    return list(dict.fromkeys(_line(part, measured) for part in parts if _ends_early(part)))
 
 
 def deaf_searches(manifest: Manifest, policies: Iterable[Policy[Any]]) -> list[str]:
@@ -65,24 +64,18 @@ def rungs(policies: Iterable[Policy[Any]]) -> list[str]:
     promoting = (part for policy in policies for part in _parts(policy) if isinstance(part, Promote))
     lines = []
     for promote in promoting:
-        if promote.risk is not None:
-            lines.append(_promise(promote.risk))
+        if promote.promise is not None:
+            lines.append(
+                f"{_named(promote)} trains two trials to their end and the others to 8 %, then those that are "
+                "likeliest to beat the best"
+            )
             continue
-        level = LEVELS[promote.finish]
-        parts = ", ".join(f"{100 * rung:.0f}" for rung in level.rungs(promote.warmup))
+        parts = ", ".join(f"{100 * rung:.0f}" for rung in promote.level.rungs(promote.warmup))
         lines.append(
-            f"promote:finish={promote.finish} compares trials after {parts} % of their training: those that are among "
-            f"the best 1 / {level.eta:g} there go on, the others wait"
+            f"{_named(promote)} compares trials after {parts} % of their training: those that are among "
+            f"the best 1 / {promote.level.eta:g} there go on, the others wait"
         )
     return list(dict.fromkeys(lines))
-
-
-def _promise(risk: float) -> str:
-    return (
-        f"promote:risk={risk:g} trains two trials to their end and the others to 8 %, then those that are likeliest to "
-        f"beat the best. It is to miss a model more than 1 % better in about {risk:.0%} of all sweeps. Where values "
-        "are noisy, or trials gain late, it misses more"
-    )
 
 
 def policies_in(specs: Sequence[object]) -> list[Policy[Any]]:
@@ -104,18 +97,32 @@ def _parts(policy: Policy[Any]) -> Iterator[Policy[Any]]:
         yield from _parts(part)
 
 
-def _ends_early(policy: Policy[Any]) -> str:
-    """Return what the risk is of, empty where the policy ends no trial that could still become the best."""
-    if isinstance(policy, Promote) and policy.risk is not None:
-        return f"promote:risk={policy.risk:g}"
+def _ends_early(policy: Policy[Any]) -> bool:
+    """Whether the policy may end a trial that could still become the best."""
     if isinstance(policy, Promote):
-        return "" if policy.finish == "all" else f"promote:finish={policy.finish}"
-    return "optuna" if isinstance(policy, OptunaPruner) else ""
+        return policy.promise is not None or policy.rungs is not None
+    return isinstance(policy, OptunaPruner)
 
 
-def _line(name: str, risk: MeasuredRisk | None) -> str:
+def _named(policy: Policy[Any]) -> str:
+    """Return what a risk is of: the policy with what it ends trials by."""
+    if not isinstance(policy, Promote):
+        return policy.name
+    given = ("risk", policy.risk), ("rungs", policy.rungs), ("finish", policy.finish)
+    name, value = next((name, value) for name, value in given if value is not None)
+    return f"promote:{name}={value}"
+
+
+def _line(policy: Policy[Any], measured: Mapping[str, MeasuredRisk]) -> str:
+    name = _named(policy)
     told = f"{name} ends trials early, and may end the one that would have become the best: "
-    if risk is None:
+    if isinstance(policy, Promote) and policy.promise is not None:
+        return (
+            f"{told}it is to miss a model more than 1 % better in about {100 * policy.promise:.3g} % of all sweeps. "
+            "Where values are noisy, or trials gain late, it misses more. It counts the best value that a trial has "
+            "reached: a trial that keeps only its newest checkpoints may have lost that model: save the best one, too"
+        )
+    if (risk := measured.get(name)) is None:
         return f"{told}how often is not measured. Of your own past sweeps `specon replay` tells it"
     return (
         f"{told}in {100 * risk.lost:.0f} % of {risk.sweeps} simulated sweeps it lost more than 1 % of the gap "

@@ -250,8 +250,8 @@ class SweepState:
     who acts on it. ``missing`` says what could not be learnt and why, ``warnings`` what is wrong with it. ``forecast``
     is the last one of the controller that steers it. ``places`` tells where trials run, on this machine. ``cost`` is
     what it has cost so far, None where no prices are known. ``endings`` tells by the name of a sweep why it was ended
-    before all of its trials had. Times of ``snapshot`` and ``forecast`` are seconds since
-    the sweep began.
+    before all of its trials had, ``promises`` what its promised risk came to. Times of ``snapshot`` and ``forecast``
+    are seconds since the sweep began.
     """
 
     name: str
@@ -270,6 +270,7 @@ class SweepState:
     places: Mapping[TrialId, TrialProcesses] = field(default_factory=dict)
     cost: float | None = None
     endings: Mapping[str, str] = field(default_factory=dict)
+    promises: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def counted(self) -> TrialCounts:
@@ -302,6 +303,7 @@ def to_json(state: SweepState) -> dict[str, Any]:
         "steered": state.steered,
         "over": state.over,
         "ended": dict(state.endings),
+        "promises": {sweep: dict(told) for sweep, told in state.promises.items()},
         "elapsed_s": round(state.snapshot.now, 1),
         "cost": state.cost,
         **({"left_s": 0.0, "left_low_s": 0.0, "left_high_s": 0.0} if state.over else _left(state.left)),

@@ -33,7 +33,7 @@ RUNS: Final = _EXPERIMENTS / "data" / "best-model-runs.json"
 CURVES: Final = _EXPERIMENTS / "data" / "best-model-curves.json"
 PAGE: Final = _EXPERIMENTS / "best-model-for-real.md"
 SWEEP: Final = "best model"
-OURS: Final = ("default", "promote+ahead", "promote:finish=best+ahead", "promote:finish=fast+ahead")
+OURS: Final = ("default", "promote+ahead", "promote:rungs=best+ahead", "promote:rungs=fast+ahead")
 PLAN: Final = Plan(
     world="local",
     sweeps={SWEEP: Path(__file__).with_name("sweep.py")},

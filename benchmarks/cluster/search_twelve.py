@@ -2,7 +2,7 @@
 
 Made for a policy that suspends and stops:
 
-    python -m benchmarks.cluster.sweep --file benchmarks/cluster/search_twelve.py --policy promote:finish=best+ahead
+    python -m benchmarks.cluster.sweep --file benchmarks/cluster/search_twelve.py --policy promote:rungs=best+ahead
 """
 
 import os

@@ -24,7 +24,7 @@ from controllers.lab.worker_pool import worker_pool
 
 _SEEDS_AT_A_TIME: Final = 10
 SPOT_POLICIES: Final = ("default", "ahead")
-DEADLINE_POLICIES: Final = ("default", "ahead", "promote:finish=best")
+DEADLINE_POLICIES: Final = ("default", "ahead", "promote:rungs=best")
 SWEEPS: Final = ("lengths", "best model")
 
 

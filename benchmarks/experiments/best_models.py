@@ -16,7 +16,7 @@ from controllers.lab.simulation.experiments.experiment import Setup
 from controllers.lab.simulation.experiments.nearest_curves import NearestCurves
 
 BASELINE: Final = "default"
-OURS: Final = ("promote", "promote:finish=best", "promote:finish=fast")
+OURS: Final = ("promote", "promote:rungs=best", "promote:rungs=fast")
 ASHA: Final = tuple(
     f"optuna:pruner=asha,min_resource={first},reduction_factor={eta}" for first in (4, 8, 12) for eta in (2, 4)
 )
@@ -30,9 +30,9 @@ THEIRS: Final = (
 EACH: Final = ("C1", "C2", "C3", "C4")
 SPARE: Final = ("C2-spare", "C4-spare")
 SCHEDULES: Final = ("constant", "cosine", "one-cycle")
-WARMED: Final = ("promote:finish=best", "promote:finish=fast", "promote:finish=best,warmup=0.3", ASHA[2])
+WARMED: Final = ("promote:rungs=best", "promote:rungs=fast", "promote:rungs=best,warmup=0.3", ASHA[2])
 SEARCHES: Final = ("C1-random", "C1-tpe")
-SEARCHED: Final = (BASELINE, "promote", "promote:finish=best")
+SEARCHED: Final = (BASELINE, "promote", "promote:rungs=best")
 FEWER: Final = 48
 """Sweeps of each kind beside the first four: two of each task. With ``ahead``, one of a hundred takes seconds."""
 RISK: Final = 0.05
@@ -154,7 +154,7 @@ def _chosen_rows(name: str, found: Sequence[Ran], tasks: Sequence[str]) -> Itera
     """Yield a row for each level of ours that ends trials, beside ASHA as it was chosen on the other half of tasks."""
     halves = (tasks[::2], tasks[1::2])
     asha = [one for one in found if "pruner=asha,min_resource" in one.policy]
-    for ours in (one for one in found if one.policy.startswith(("promote:finish=best", "promote:finish=fast"))):
+    for ours in (one for one in found if one.policy.startswith(("promote:rungs=best", "promote:rungs=fast"))):
         ratios, risks = [], []
         for chosen_on, measured_on in (halves, halves[::-1]):
             safe = [one for one in asha if one.mean(_LOST, chosen_on) <= RISK]

@@ -39,7 +39,7 @@ class Families:
             return made_up.sweep(kind.removeprefix("made:"), number, trials)
         tasks = _tasks(kind, self.lcbench)
         task = sorted(tasks)[number % len(tasks)]
-        chance = np.random.default_rng([number, sorted(family.encode())[0]])
+        chance = np.random.default_rng([number, len(family)])
         drawn = tasks[task][chance.permutation(len(tasks[task]))[:trials]]
         if noise:
             ends = drawn.min(axis=1)

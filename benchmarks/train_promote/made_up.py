@@ -1,8 +1,9 @@
 """Made-up learning curves for training ``promote``: eight kinds, none of them used for judging.
 
 Each sweep draws how its trials differ (in where they end, how fast they get there, how that goes together), how the
-schedule bends their curves, how noisy an evaluation is and how coarse. The kinds are what broke a promise before: noise,
-late gains, trials close together, plateaus, coarse metrics, overfitting, and sweeps in which few trials learn at all.
+schedule bends their curves, how noisy an evaluation is and how coarse. The kinds are what broke a promise before:
+noise, late gains, trials close together, plateaus, coarse metrics, overfitting, and sweeps in which few trials learn at
+all.
 """
 
 from typing import Final
@@ -20,9 +21,9 @@ def sweep(kind: str, seed: int, trials: int) -> Floats:
     """Return losses by trial and part of a made-up sweep of ``kind``."""
     chance = np.random.default_rng([seed, KINDS.index(kind)])
     ends = _ends(chance, trials, kind)
-    values = ends[:, None] + _heights(chance, ends, kind)[:, None] * _shapes(chance, ends, kind)
+    values = ends[:, None] + _heights(chance, ends)[:, None] * _shapes(chance, ends, kind)
     values += _late(chance, trials, kind)
-    if kind in {"overfits"} or chance.random() < 0.2:  # noqa: PLR2004 - one of five
+    if kind == "overfits" or chance.random() < 0.2:  # noqa: PLR2004 - one of five
         values += _overfitting(chance, trials)
     spread = max(1e-9, float(np.median(values[:, -1]) - values[:, -1].min()))
     noise = _noise(chance, kind) * spread
@@ -45,8 +46,8 @@ def _ends(chance: Generator, trials: int, kind: str) -> Floats:
     return np.asarray(quality / max(1e-9, float(np.median(quality))))
 
 
-def _heights(chance: Generator, ends: Floats, kind: str) -> Floats:
-    """Return how far above its end each begins; where few learn, some never come down."""
+def _heights(chance: Generator, ends: Floats) -> Floats:
+    """Return how far above its end each begins."""
     start = ends.max() * np.exp(chance.uniform(np.log(0.8), np.log(4)))
     heights = np.maximum(0.02, start * np.exp(chance.normal(0, 0.1, len(ends))) - ends)
     return np.asarray(heights)

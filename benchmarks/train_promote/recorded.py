@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,8 @@ CONFIGURATIONS: Final = 120
 REPORTS: Final = 50
 WORST: Final = 1000.0
 """The loss of what has diverged."""
+WRONG: Final = 0.3
+"""The part of labels that are wrong where evaluation is noisy."""
 SCHEDULES: Final = ("constant", "cosine", "one-cycle")
 Floats = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 """Losses by configuration and report; smaller is better."""
@@ -114,7 +117,7 @@ class Optimizer:
 def _layers(sizes: list[int], drawn: Drawn, seed: int) -> Parameters:
     draw = torch.Generator().manual_seed(seed)
     made = {}
-    for number, (into, out) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for number, (into, out) in enumerate(pairwise(sizes)):
         weight = torch.randn(CONFIGURATIONS, into, out, generator=draw) / math.sqrt(into)
         made[f"w{number}"] = (weight * _like(drawn.scale, weight)).requires_grad_()
         made[f"b{number}"] = torch.zeros(CONFIGURATIONS, 1, out).requires_grad_()
@@ -214,12 +217,12 @@ def fine_tuning(schedule: str) -> Floats:
 
 
 def noisy_evaluation(schedule: str) -> Floats:
-    """Return the errors on 100 rows, blurred by chance each time, of networks trained with three of ten labels wrong."""
+    """Return the errors on 100 rows, blurred by chance each time, of networks trained with some labels wrong."""
     x, y = _digits()
     drawn = Drawn.by_chance(14, 1e-4, 1e-1)
     parameters = _layers([64, 64, 32, 10], drawn, 14)
     draw = torch.Generator().manual_seed(3)
-    wrong = torch.where(torch.rand(len(y), generator=draw) < 0.3, torch.randint(0, 10, y.shape, generator=draw), y)
+    wrong = torch.where(torch.rand(len(y), generator=draw) < WRONG, torch.randint(0, 10, y.shape, generator=draw), y)
 
     def losses() -> Tensor:
         rows = torch.randint(0, 800, (32,), generator=draw)
@@ -253,9 +256,14 @@ def transformer(schedule: str) -> Floats:
         return (made * _like(drawn.scale, made)).requires_grad_()
 
     parameters = {
-        **{"letters": matrix(letters, size), "places": matrix(context, size)},
-        **{"asked": matrix(size, size), "keys": matrix(size, size), "told": matrix(size, size)},
-        **{"up": matrix(size, 48), "down": matrix(48, size), "out": matrix(size, letters)},
+        "letters": matrix(letters, size),
+        "places": matrix(context, size),
+        "asked": matrix(size, size),
+        "keys": matrix(size, size),
+        "told": matrix(size, size),
+        "up": matrix(size, 48),
+        "down": matrix(48, size),
+        "out": matrix(size, letters),
     }
     hidden = torch.ones(context, context).triu(1).bool()
     units = torch.arange(48) < (drawn.width * 48).ceil().unsqueeze(1)
@@ -369,6 +377,4 @@ KINDS: Final[dict[str, Callable[[str], Floats]]] = {
 
 def tasks() -> list[tuple[str, str]]:
     """Return each kind with its schedules; of the trees, with their data."""
-    return [
-        (kind, one) for kind in KINDS for one in (("diabetes", "cancer") if kind == "boosted-trees" else SCHEDULES)
-    ]
+    return [(kind, one) for kind in KINDS for one in (("diabetes", "cancer") if kind == "boosted-trees" else SCHEDULES)]

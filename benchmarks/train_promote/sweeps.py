@@ -13,6 +13,7 @@ import numpy as np
 
 from controllers.policies.promote.curves import PARTS
 from controllers.policies.promote.features import Floats, features
+from controllers.policies.promote.noise import deviation
 from controllers.policies.promote.promised import FAR_BETTER, LOOKS, PROBES
 
 START: Final = 0.02
@@ -28,47 +29,42 @@ class Seen:
 
     features: Floats
     better: np.ndarray[Any, np.dtype[np.bool_]]
-    risk: float
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What a sweep would come to if all ended at a decision.
+
+    ``left`` is the risk that the model saw. ``makespan`` is a part of that of training everything; ``regret`` that of
+    the best value that a completed trial reported, in percent of the gap between the best and the median.
+    """
+
+    left: float
+    makespan: float
+    regret: float
 
 
 @dataclass
 class Outcome:
-    """What a sweep came to.
+    """What a sweep came to: what its decisions saw, and how it would have ended at each; the last is how it did.
 
-    ``makespan`` is a part of that of training everything; ``regret`` of the best completed one, in percent of the gap
-    between the best and the median.
+    ``noise`` is that of all values, in percent of the same gap.
     """
 
-    makespan: float
-    regret: float
-    trained: int
-    left: float
-    pauses: int = 0
+    noise: float
     seen: list[Seen] = field(default_factory=list)
-    stops: list[tuple[float, float, float]] = field(default_factory=list)
-    """What was left, makespan and regret if all had ended there, by decision."""
+    ends: list[End] = field(default_factory=list)
+
+    def at(self, bound: float) -> End:
+        """Return how it ends where what is left may be as much as ``bound``."""
+        return next((end for end in self.ends if end.left <= bound), self.ends[-1])
 
 
 def noise_of(values: Floats) -> float:
     """Return how far a value is off by chance: by second differences of successive values of all trials."""
     second = np.abs(values[:, 2:] - 2 * values[:, 1:-1] + values[:, :-2])
     second = second[np.isfinite(second)]
-    return float(np.median(second)) / (0.6745 * np.sqrt(6)) if len(second) else 0.0
-
-
-def shifted(odds: Floats, shift: float) -> Floats:
-    away = odds / np.maximum(1e-12, 1 - odds) * np.exp(shift)
-    return np.asarray(away / (1 + away))
-
-
-def shift_of(said: Floats, came: Floats, trust: float) -> float:
-    shift = 0.0
-    for _ in range(8):
-        now = shifted(said, shift)
-        slope = float((came - now).sum()) - shift / trust**2
-        shift += slope / (float((now * (1 - now)).sum()) + 1 / trust**2)
-        shift = max(-3.0, min(3.0, shift))
-    return shift
+    return deviation([float(np.median(second))]) if len(second) else 0.0
 
 
 def whole_makespan(trials: int, slots: int) -> float:
@@ -83,7 +79,7 @@ class Sweep:
     speed-up.
     """
 
-    def __init__(self, values: Floats, slots: int, model: Model, most_active: int | None = None, trust: float = 0.0) -> None:
+    def __init__(self, values: Floats, slots: int, model: Model, most_active: int | None = None) -> None:
         self.values = values
         self.best = np.minimum.accumulate(values, axis=1)
         self.slots, self.model, self.most_active = slots, model, most_active
@@ -96,81 +92,66 @@ class Sweep:
         self.new = list(range(trials))
         self.events: list[tuple[float, int, int]] = []
         self.now = 0.0
-        self.pauses = 0
-        self.trust = trust
-        self.bets: dict[int, tuple[float, float]] = {}
         ends = self.best[:, -1]
         self.scale = max(1e-12, float(np.median(ends) - ends.min()))
 
     def run(self, bound: float, every: int = 0) -> Outcome:
         """Run until what is left is at most ``bound``; keep what each ``every``-th decision saw."""
-        seen, stops, decisions = [], [], 0
+        outcome = Outcome(100 * noise_of(self.values) / self.scale)
         self._fill({})
         while self.events:
             self.now, trial, part = heapq.heappop(self.events)
             if trial not in self.running or self.running[trial][2] != part:
                 continue
-            self.parts[trial] = part
-            if part == PARTS:
-                del self.running[trial]
-                self.done.append(trial)
-            for other, (since, begun, target, pace) in self.running.items():
-                made = begun + int(max(0.0, self.now - since) * pace * PARTS + 1e-6)
-                self.parts[other] = max(self.parts[other], min(made, target))
-            odds, left, found = self._judged()
+            self._moves_on(trial, part)
+            odds, left, seen = self._judged()
             if left is not None:
-                stops.append((left, self.now / whole_makespan(len(self.values), self.slots), self._regret()))
-                if every and decisions % every == 0 and found is not None:
-                    seen.append(found)
-                decisions += 1
+                if every and seen is not None and len(outcome.ends) % every == 0:
+                    outcome.seen.append(seen)
+                outcome.ends.append(self._end(left))
                 if left <= bound:
-                    break
+                    return outcome
             if part < PARTS:
                 self._at_look(trial, odds)
             self._fill(odds)
-        makespan = self.now / whole_makespan(len(self.values), self.slots)
-        last = stops[-1][0] if stops else 0.0
-        return Outcome(makespan, self._regret(), len(self.done), last, self.pauses, seen, stops)
+        outcome.ends.append(self._end(0.0))
+        return outcome
+
+    def _end(self, left: float) -> End:
+        return End(left, self.now / whole_makespan(len(self.values), self.slots), self._regret())
+
+    def _moves_on(self, trial: int, part: int) -> None:
+        """Note how far all have come now that ``trial`` has come to ``part``."""
+        self.parts[trial] = part
+        if part == PARTS:
+            del self.running[trial]
+            self.done.append(trial)
+        for other, (since, begun, target, pace) in self.running.items():
+            made = begun + int(max(0.0, self.now - since) * pace * PARTS + 1e-6)
+            self.parts[other] = max(self.parts[other], min(made, target))
 
     def _regret(self) -> float:
         ends = self.best[:, -1]
         return float(100 * (ends[self.done].min() - ends.min()) / self.scale)
 
     def _judged(self) -> tuple[dict[int, float], float | None, Seen | None]:
+        """Return the odds of all that have begun and not ended, what is left if that can be told, and what was seen."""
         unended = np.array([trial for trial in (*self.running, *self.paused) if self.parts[trial] > 0], int)
         if not self.done:
             return {}, None, None
         if len(unended) == 0:
-            return {}, (None if self.new else 0.0), None
+            return {}, (None if self.new or self.running else 0.0), None
         completed = self.best[self.done]
         made = np.concatenate([self.parts[unended], [PARTS] * len(self.done)])
         known = self.values[np.concatenate([unended, self.done])].copy()
         known[np.arange(PARTS)[None, :] >= made[:, None]] = np.nan
-        found = features(self.best[unended], self.parts[unended], completed, noise_of(known))
+        least = float(completed[:, -1].min())
+        found = features(self.best[unended], self.parts[unended], completed, least, noise_of(known))
         odds = self.model(found)
-        self.raw = dict(zip(unended.tolist(), odds.tolist(), strict=True))
-        self.bar = completed[:, -1].min() - 0.01 * self.scale
-        if self.trust and self.bets:
-            odds = shifted(odds, self._shift())
-        left = None
-        if not self.new and (self.parts[unended] >= LOOKS_AT[0]).all() and len(unended) == len(self.running) + len(
-            self.paused
-        ):
-            left = float(1 - np.prod(1 - odds))
-        bar = completed[:, -1].min() - 0.01 * self.scale
-        seen = Seen(found, self.best[unended, -1] < bar, left if left is not None else 1.0)
-        return dict(zip(unended.tolist(), odds.tolist(), strict=True)), left, seen
-
-    def _shift(self) -> float:
-        said, came = [], []
-        for trial, (odds, bar) in self.bets.items():
-            if self.parts[trial] == PARTS:
-                said.append(odds)
-                came.append(float(self.best[trial, -1] < bar))
-            elif trial in self.paused:
-                said.append(odds)
-                came.append(min(odds, self.raw.get(trial, 0.0)))
-        return shift_of(np.array(said), np.array(came), self.trust)
+        begun = len(unended) == len(self.running) + len(self.paused) and (self.parts[unended] >= LOOKS_AT[0]).all()
+        left = float(1 - np.prod(1 - odds)) if begun and not self.new else None
+        better = self.best[unended, -1] < least - 0.01 * self.scale
+        return dict(zip(unended.tolist(), odds.tolist(), strict=True)), left, Seen(found, better)
 
     def _at_look(self, trial: int, odds: dict[int, float]) -> None:
         """Let a trial wait, or pass the look that it has come to."""
@@ -189,15 +170,12 @@ class Sweep:
         if leaves or (crowd and self.passed[trial] == 0):
             del self.running[trial]
             self.paused.add(trial)
-            self.pauses += 1
             return
         self.passed[trial] = reached if odds else len(LOOKS_AT)
         self._go(trial, start=False)
 
     def _merit(self, trial: int, odds: dict[int, float]) -> float:
-        return odds.get(trial, -self.best[trial, max(0, self.parts[trial] - 1)]) if odds else (
-            -self.best[trial, max(0, self.parts[trial] - 1)]
-        )
+        return odds[trial] if odds else -float(self.best[trial, self.parts[trial] - 1])
 
     def _fill(self, odds: dict[int, float]) -> None:
         while len(self.running) < self.slots:
@@ -206,11 +184,7 @@ class Sweep:
             elif self.paused and (self.most_active is None or len(self.running) < self.most_active):
                 trial = max(self.paused, key=lambda one: self._merit(one, odds))
                 self.paused.remove(trial)
-                self.passed[trial] = (
-                    sum(self.parts[trial] >= look for look in LOOKS_AT) if odds else len(LOOKS_AT)
-                )
-                if odds and trial in self.raw:
-                    self.bets.setdefault(trial, (self.raw[trial], self.bar))
+                self.passed[trial] = sum(self.parts[trial] >= look for look in LOOKS_AT) if odds else len(LOOKS_AT)
                 self._go(trial, start=True)
             else:
                 return

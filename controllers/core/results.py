@@ -10,6 +10,7 @@ from typing import Any
 from controllers.core.aims import NO_AIMS, Aims, pareto_front, read_aims
 from controllers.core.errors import SpeconError
 from controllers.core.model import Direction
+from controllers.core.promises import promises_told
 from controllers.core.stop_rules import why_ended
 
 _MOST_TOLD = 5
@@ -264,6 +265,7 @@ class RunResult:
             "scales": sum(t.scales for t in self.trials),
             "stopped": sum(bool(t.stopped) for t in self.trials),
             "ended": self.endings,
+            "promises": promises_told((trial.sweep, trial.stopped) for trial in self.trials),
             "diverged": [t.id for t in self.trials if t.diverged],
             "without_objective": [t.id for t in self.trials if t.without_objective],
             "deadlines": self.deadlines.asked,

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serial
 
 from controllers.core import labels
 from controllers.core.errors import SpeconError
+from controllers.core.promises import kept_in
 
 MOST_S: Final = 366 * 24 * 3600.0
 MOST_TRIALS: Final = 100_000
@@ -151,4 +152,6 @@ def why_ended(stopped: Iterable[tuple[str, str]]) -> dict[str, str]:
     for sweep, why in stopped:
         if why.startswith(ENDED):
             whys.setdefault(sweep, why.removeprefix(ENDED))
+        elif (kept := kept_in(why)) is not None:
+            whys.setdefault(sweep, kept.words())
     return whys

@@ -18,6 +18,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives, with_what_they_logged
+from controllers.core.promises import promises_told
 from controllers.core.results import RunResult
 from controllers.core.stop_rules import why_ended
 from controllers.tracking.access import shown
@@ -228,6 +229,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         steered = "no controller has adopted it: trials run where the scheduler put them"
     ended = epoch(workflow, "status", "finishedAt")
     message = text(workflow, "status", "message")[:_MOST_MESSAGE]
+    stopped = [(state.definition.sweep, state.stopped) for state in states.values()]
     return SweepState(
         name=record.name,
         where=f"in namespace {record.namespace}",
@@ -247,7 +249,8 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         missing=missing,
         forecast=known.forecast(record.created_at),
         cost=known.cost,
-        endings=why_ended((state.definition.sweep, state.stopped) for state in states.values()),
+        endings=why_ended(stopped),
+        promises=promises_told(stopped),
         over=record.finished,
         warnings=(*(() if missing else _objective_lines(record, states, known)), *_kept_shares(states)),
     )

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -16,6 +16,7 @@ from controllers.core.labels import LABEL_SWEEP
 from controllers.core.model import Category, Direction, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives
 from controllers.core.parameters import bound_parameters
+from controllers.core.promises import promises_told
 from controllers.core.results import RunResult, TrialResult, told_again
 from controllers.core.stop_rules import why_ended
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
@@ -207,6 +208,7 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction, aims: Ai
     ]
     if run.result is not None:
         trials = _with_results(trials, run.result)
+    stopped = _stopped(part, run)
     return SweepState(
         name=name,
         where=f"on this machine, in {part}",
@@ -220,7 +222,8 @@ def _state(name: str, part: Path, run: PolicyRun, direction: Direction, aims: Ai
         forecast=_newest(run.forecasts),
         over=run.result is not None,
         warnings=_warnings(part, run),
-        endings=_endings(part, run),
+        endings=why_ended(stopped),
+        promises=promises_told(stopped),
         places=_places(part),
     )
 
@@ -248,12 +251,12 @@ def _warnings(part: Path, run: PolicyRun) -> tuple[str, ...]:
     return tuple(told_again({formatting.short_id(job.trial): job.begun_again for job in jobs}))
 
 
-def _endings(part: Path, run: PolicyRun) -> Mapping[str, str]:
-    """Return by the name of a sweep why it was ended before all of its trials had."""
+def _stopped(part: Path, run: PolicyRun) -> list[tuple[str, str]]:
+    """Return the sweep of each trial, and why that was stopped, empty where it was not."""
     if run.result is not None:
-        return run.result.endings
+        return [(trial.sweep, trial.stopped) for trial in run.result.trials]
     jobs = load_ledger(part / "ledger.json").jobs.values()
-    return why_ended((job.step.labels.get(LABEL_SWEEP, ""), job.stop) for job in jobs)
+    return [(job.step.labels.get(LABEL_SWEEP, ""), job.stop) for job in jobs]
 
 
 def _newest(told: Sequence[ToldForecast]) -> Forecast | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from controllers.core.model import Direction
 from controllers.core.objectives import missing_objectives, not_counted
-from controllers.core.results import TrialResult
+from controllers.core.results import TrialResult, told_endings
 from controllers.policies.promote import FIRST_RUNG
 from controllers.tracking.access import shown
 from hera_specon import formatting
@@ -87,6 +87,7 @@ def parts(record: RunRecord) -> dict[str, Any]:
         "missing": [line for result in results for line in missing_objectives(result).lines],
         "uncounted": [line for result in results for line in not_counted(result)],
         "risks": risks(policies),
+        "endings": [line for result in results for line in told_endings(result)],
         "rungs": rungs(policies),
         "deadlines": any(result.deadlines.asked for result in results),
         "entries": trial_entries(record.runs),

@@ -56,21 +56,21 @@ def test_asha_is_chosen_on_one_half_of_the_tasks_and_measured_on_the_other(
     best_models.best_models(tmp_path, range(8), lambda _: None)
     page = (tmp_path / "best-models.md").read_text()
     # Chosen on the even tasks, the second setting loses on the odd ones; chosen on the odd ones, the third is safe.
-    row = next(line for line in page.splitlines() if line.startswith("| C1 | `promote:finish=best`"))
-    assert row == "| C1 | `promote:finish=best` | 0.0 ±0.0 % | 50.0 ±91.9 % | 280.0 ±220.5 % |"
+    row = next(line for line in page.splitlines() if line.startswith("| C1 | `promote:rungs=best`"))
+    assert row == "| C1 | `promote:rungs=best` | 0.0 ±0.0 % | 50.0 ±91.9 % | 280.0 ±220.5 % |"
     best_models.with_idle_cores(tmp_path, range(8), lambda _: None)
     page = (tmp_path / "best-models-with-idle-cores.md").read_text()
-    row = next(line for line in page.splitlines() if line.startswith("| C2-spare | `promote:finish=best+ahead`"))
-    assert row == "| C2-spare | `promote:finish=best+ahead` | 0.0 ±0.0 % | 50.0 ±91.9 % | 280.0 ±220.5 % |"
+    row = next(line for line in page.splitlines() if line.startswith("| C2-spare | `promote:rungs=best+ahead`"))
+    assert row == "| C2-spare | `promote:rungs=best+ahead` | 0.0 ±0.0 % | 50.0 ±91.9 % | 280.0 ±220.5 % |"
 
 
 def test_the_page_is_made_of_what_the_simulator_measures() -> None:
     done: list[int] = []
     summaries = run_plans(
-        [ExperimentPlan(EVERY_EXPERIMENT["C1"], ("default", "promote:finish=fast"))], [0], done.append, 1
+        [ExperimentPlan(EVERY_EXPERIMENT["C1"], ("default", "promote:rungs=fast"))], [0], done.append, 1
     )
     table = best_models._table([Ran(one.policy, one.runs, summaries[0].runs, ("a",)) for one in summaries])
     everything, fast = table.splitlines()[2:]
     assert everything.startswith("| `default` | 100.0 % |")
-    assert fast.startswith("| `promote:finish=fast` | ")
+    assert fast.startswith("| `promote:rungs=fast` | ")
     assert everything.count("|") == fast.count("|") == 8

@@ -45,7 +45,7 @@ STACKED = (
     "procon+flowcon+specon",
     "dragon+ahead",
     "population:perturbation_interval=0.2,quantile=0.5+ahead",
-    "promote:finish=best+dragon+ahead",
+    "promote:rungs=best+dragon+ahead",
     "promote:risk=0.05",
     "promote:risk=0.2,warmup=0.3+ahead",
     "dragon:interval=1,starving=2,quiet=4,cost=0.5,patience=10",

@@ -10,7 +10,7 @@ from tests.integration.workbench import Workbench, assert_whole, results
 pytestmark = pytest.mark.slow
 
 NODES = ("--nodes", "2", "--cpus-per-node", "0.4", "--plain")
-PROMOTE = "promote:finish=best,interval=1+ahead"
+PROMOTE = "promote:rungs=best,interval=1+ahead"
 
 
 def test_trials_that_fall_behind_are_ended_and_can_be_trained_to_their_end(workbench: Workbench) -> None:

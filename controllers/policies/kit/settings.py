@@ -173,8 +173,9 @@ def suggestion(given: str, valid: Iterable[str]) -> str:
 
 def constraint(field: FieldInfo) -> str:
     """Return in words what the values of ``field`` may be."""
-    if get_origin(field.annotation) is Literal:
-        return "one of " + ", ".join(map(str, get_args(field.annotation)))
+    kinds = (field.annotation, *get_args(field.annotation))  # of one that may be None, what it is otherwise
+    if (named := next((kind for kind in kinds if get_origin(kind) is Literal), None)) is not None:
+        return "one of " + ", ".join(map(str, get_args(named)))
     if field.annotation is bool:
         return "true or false"
     low, high = "(-inf", "inf)"

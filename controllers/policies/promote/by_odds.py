@@ -6,6 +6,7 @@ from typing import Final
 
 from controllers.core.actions import Assessment, Place, Proposal, Stop, Suspend
 from controllers.core.model import Phase, Snapshot, Trial, TrialId
+from controllers.core.promises import PromiseKept
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.promote.promised import Chances, PromisedState, bound_of
@@ -80,13 +81,9 @@ def _ends(trials: Sequence[Trial], chances: Chances, promise: float) -> list[Pro
     if left is None or left > bound_of(promise, len(trials)):
         return []
     whole = sum(trial.phase is Phase.SUCCEEDED for trial in trials)
-    why = (
-        f"{whole} of {len(trials)} trials were trained to their end; by the model, one of the others would be better "
-        f"with a probability of {left:.0%}, which keeps the promised risk of {promise:.0%}"
-    )
-    return [
-        Proposal(Stop(trial.id, why), why) for trial in trials if (trial.steady or trial.waits) and not trial.diverged
-    ]
+    kept = PromiseKept(promise, left, whole, len(trials))
+    may_stop = (trial for trial in trials if (trial.steady or trial.waits) and not trial.diverged)
+    return [Proposal(Stop(trial.id, kept.written()), f"stopping: {kept.words()}") for trial in may_stop]
 
 
 def _why_placed(trial: Trial, chances: Chances) -> str:

@@ -33,9 +33,11 @@ NAMES: Final = (
 )
 _LEAST: Final = 1e-12
 """Below this, values of a sweep do not differ."""
+_NEAR: Final = 0.1
+"""Trials that have to gain less than this part of the scale are close to the best."""
 
 
-def features(curves: Floats, parts: Whole, completed: Floats, noise: float) -> Floats:
+def features(curves: Floats, parts: Whole, completed: Floats, least: float, noise: float) -> Floats:
     """Return the features of trials that have not ended, of shape (trials, ``len(NAMES)``).
 
     Args:
@@ -43,16 +45,19 @@ def features(curves: Floats, parts: Whole, completed: Floats, noise: float) -> F
             ``parts``; what follows is not read.
         parts: How many each has made, one at least.
         completed: Best losses by part of those that have trained to their end, of shape (completed, ``PARTS``).
+        least: The least loss of all that have trained to their end. It may be of one whose curve nobody knows: that
+            raises the level to beat, and says nothing of gains.
         noise: How far a reported value is off by chance: a standard deviation.
     """
     trials = np.arange(len(parts))
     loss = curves[trials, parts - 1]
     best = completed[completed[:, -1].argmin()]
+    level = min(least, float(best[-1]))
     every = np.sort(np.concatenate([loss, completed[:, -1]]))
     middle = float(np.median(every))
-    scale = max(_LEAST, middle - best[-1])
+    scale = max(_LEAST, middle - level)
     high = every[len(every) - 1 - min(len(every) - 1, int(0.9 * len(every)))]
-    need = np.clip((loss - best[-1]) / scale, -5, 10)
+    need = np.clip((loss - level) / scale, -5, 10)
     gains = (completed[:, parts - 1] - completed[:, -1:]) / scale
     most_gain = np.clip(gains.max(axis=0), -1, 10)
     noise = min(noise / scale, 10.0)
@@ -74,7 +79,7 @@ def features(curves: Floats, parts: Whole, completed: Floats, noise: float) -> F
         np.full(len(parts), np.clip(np.median(half), 0, 10)),
         alike,
         np.full(len(parts), np.log(len(parts))),
-        np.full(len(parts), np.log1p((need < 0.1).sum())),
+        np.full(len(parts), np.log1p((need < _NEAR).sum())),
         np.clip((curves[trials, np.maximum(parts - 3, 0)] - loss) / scale, 0, 10),
     )
     return np.stack(columns, axis=1)

@@ -4,8 +4,8 @@ The model is a logistic regression over the features of a sweep (see ``features`
 compressed. It says how likely a trial that has not ended is to end more than 1 % above the best one that has, in units
 of what separates that from the middle of the sweep. ``python -m benchmarks.train_promote`` makes its weights.
 
-A model that was learnt elsewhere can be wrong here. So each time that a trial goes on, what the model said of it is
-kept, and held against what came: where the sweep surprises the model, all of its odds are shifted (``correction``).
+Sweeps with a noisy metric were among those that it learnt from, and how noisy this one's is counts: where it is, the
+best value of many is luck, and the odds say so.
 """
 
 import math
@@ -26,10 +26,6 @@ SHIPPED: Final = Path(__file__).with_name("weights.safetensors")
 FEATURES_VERSION: Final = "1"
 COMPRESSION: Final = 10.0
 """Of each feature x, ``arcsinh(COMPRESSION x)`` is taken too: it tells small values apart and bounds great ones."""
-TRUST: Final = 1.0
-"""How far the model may be off elsewhere, as a standard deviation of its log odds."""
-_MOST_SHIFT: Final = 3.0
-_STEPS: Final = 8
 _MOST_SCORE: Final = 30.0
 
 
@@ -69,13 +65,14 @@ def write(path: Path, model: OddsModel, told: Mapping[str, str]) -> None:
 
 
 def odds_of(
-    curves: Mapping[TrialId, Curve], completed: Sequence[Curve], noise: float, model: OddsModel
+    curves: Mapping[TrialId, Curve], completed: Sequence[Curve], least: float, noise: float, model: OddsModel
 ) -> dict[TrialId, float]:
     """Return how likely each trial is to end more than 1 % above the best completed one.
 
     Args:
         curves: Those of trials that have not ended and have come to a first part.
         completed: Those of trials that have trained to their end, one at least.
+        least: The least loss of all that have trained to their end, also where nobody knows the curve.
         noise: How far a reported value is off by chance: a standard deviation.
         model: What was learnt.
     """
@@ -85,31 +82,10 @@ def odds_of(
     for row, curve in zip(known, curves.values(), strict=True):
         row[: len(curve)] = curve
     parts = np.array([len(curve) for curve in curves.values()])
-    found = model.of(features(known, parts, np.array(completed), noise))
+    found = model.of(features(known, parts, np.array(completed), least, noise))
     return dict(zip(curves, found.tolist(), strict=True))
 
 
 def risk_left(odds: Collection[float]) -> float:
     """Return how likely it is that any trial of these ``odds`` ends more than 1 % above the best completed one."""
     return 1.0 - math.prod(1.0 - one for one in odds)
-
-
-def correction(said: Sequence[float], came: Sequence[float]) -> float:
-    """Return by how much the log odds of the model are off in a sweep.
-
-    It is the likeliest shift, by what the model ``said`` of trials that went on and what ``came`` (1 where one was
-    better, 0 where not, its odds now where it waits), if shifts are normal with a deviation of ``TRUST``.
-    """
-    shift, wanted, before = 0.0, sum(came), np.array(said)
-    for _ in range(_STEPS):
-        now = shifted(before, shift)
-        slope = wanted - float(now.sum()) - shift / TRUST**2
-        shift += slope / (float((now * (1 - now)).sum()) + 1 / TRUST**2)
-        shift = max(-_MOST_SHIFT, min(_MOST_SHIFT, shift))
-    return shift
-
-
-def shifted(odds: Floats, shift: float) -> Floats:
-    """Return ``odds`` with their logarithms shifted."""
-    ratio = odds / np.maximum(1e-12, 1 - odds) * math.exp(shift)
-    return np.asarray(ratio / (1 + ratio))

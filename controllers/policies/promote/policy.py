@@ -1,12 +1,12 @@
 """Promote: the promising trials go first, by rungs of their own training; what the others get is the author's choice.
 
-The rule is that of ASHA (see ``rungs``). What is ours: trials that wait at a rung are suspended with their checkpoint
-and go on where they were, and at its first level nothing is ever stopped.
+The rule is that of ASHA (see ``rungs``), or that of a promised risk (see ``by_odds``). What is ours: trials that
+wait are suspended with their checkpoint and go on where they were, and at its first level nothing is ever stopped.
 """
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar, Final, Literal
@@ -26,13 +26,16 @@ from controllers.policies.promote.ranks import PromoteState, Ranks
 from controllers.policies.promote.rungs import Level
 
 Finish = Literal["all", "best", "fast"]
-LEVELS: Final[Mapping[str, Level]] = {"all": Level(0.16, 2.0), "best": Level(0.16, 2.0), "fast": Level(0.08, 1.5)}
-FIRST_RUNG: Final = LEVELS["best"].first
-"""Part of its training after which a trial is first compared, at the level that suits most sweeps."""
+PROMISES: Final[Mapping[Finish, float]] = {"best": 0.05, "fast": 0.2}
+"""The risk that each level promises; where everything is trained, there is none."""
+Rungs = Literal["best", "fast"]
+RUNGS: Final[Mapping[Rungs, Level]] = {"best": Level(0.16, 2.0), "fast": Level(0.08, 1.5)}
+FIRST_RUNG: Final = RUNGS["best"].first
+"""Part of its training after which a trial is first compared, by the rungs that suit most sweeps."""
 DIVERGED: Final = "its objective is NaN or infinite"
 LEAST: Final = 4
 """Trials that go beyond each rung at least: of twelve trials, the rule of the best half alone leaves one."""
-MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in LEVELS.values())
+MOST_SUSPENSIONS: Final = max(len(level.rungs(0.0)) for level in RUNGS.values())
 """A trial that was suspended so often goes on: each attempt takes one from the sweep's retries."""
 STAYS: Final = 10.0
 """A resumed trial keeps its place for this many start-up times, unless another needs it.
@@ -51,15 +54,16 @@ class Promote(PolicySettings):
     those that wait to the end:
 
     - ``all``: they go on too, once nobody goes before them. Nothing is lost; the best is known far sooner.
-    - ``best``: they are stopped. Rungs at 16, 32 and 64 % of a training, half of the trials go on.
-    - ``fast``: they are stopped. Rungs from 8 % on, two of three go on.
+    - ``best``: they are stopped, at a promised risk of 5 % that a model more than 1 % better is missed.
+    - ``fast``: they are stopped, at a promised risk of 20 %. ``risk`` promises any other.
 
-    Under ``best`` and ``fast``, trials that wait train on meanwhile on cores that nobody else can use. Their rung lets
-    them past by the same rule.
-
-    With ``risk``, there are no rungs. Two trials train to their end, the others to 8 %. From then on the likeliest to
+    Under a promise, there are no rungs. Two trials train to their end, the others to 8 %. From then on the likeliest to
     beat the best goes on, by a model that was learnt from other sweeps, and all is stopped once what is left adds up to
     no more than the risk that was promised (see ``promised``).
+
+    ``rungs`` stops by fixed rungs, and promises nothing: ``best`` has them at 16, 32 and 64 % of a training, and half
+    of the trials go on; ``fast`` has them from 8 % on, and two of three go on. Trials that wait train on meanwhile on
+    cores that nobody else can use. Their rung lets them past by the same rule.
 
     Four trials go beyond each rung at least: where these are more than the rule lets past, the others follow once
     nobody can come to the rung any more.
@@ -75,17 +79,22 @@ class Promote(PolicySettings):
     placement: ClassVar[str] = "the promising first, then new trials; the default scheduler chooses the node"
     suspensions: ClassVar[str] = "trials that are not among the best at a rung, while others go first"
     stops: ClassVar[str] = (
-        "trials that diverged; with finish=best or fast, those that still wait when the winner is known; with risk=, "
-        "all that are left once that keeps the promise"
+        "trials that diverged; with finish=best or fast, or risk=, all that are left once that keeps the promise; with "
+        "rungs=, those that still wait when the winner is known"
     )
     most_moves: ClassVar[int | None] = MOST_SUSPENSIONS
 
-    finish: Finish = Field(default="all", description="what becomes of trials that wait at a rung to the end")
+    finish: Finish = Field(
+        default="all", description="what is trained: all, or what it takes for a promised risk of 5 % or 20 %"
+    )
     risk: float | None = Field(
         default=None,
         gt=0,
         le=0.2,
         description="promised part of sweeps in which a model more than 1 % better may be missed; in place of finish",
+    )
+    rungs: Rungs | None = Field(
+        default=None, description="fixed rungs that trials are stopped by, without a promise; in place of finish"
     )
     warmup: float = Field(
         default=0.0,
@@ -95,29 +104,44 @@ class Promote(PolicySettings):
     )
     interval: float = Field(default=5.0, gt=0, description="seconds between two looks at what the trials report")
 
-    @field_validator("risk")
+    @field_validator("risk", "rungs")
     @classmethod
-    def _check_risk(cls, risk: float | None, info: ValidationInfo) -> float | None:
-        if risk is not None and info.data.get("finish", "all") != "all":
-            message = "risk= and finish= both say when trials are ended: leave one out"
+    def _check_alone(cls, given: float | str | None, info: ValidationInfo) -> float | str | None:
+        other = next((name for name in ("finish", "risk") if info.data.get(name) not in {None, "all"}), None)
+        if given is not None and other is not None:
+            message = f"{info.field_name}= and {other}= both say when trials are ended: leave one out"
             raise ValueError(message)
-        return risk
+        return given
+
+    @property
+    def promise(self) -> float | None:
+        """The promised part of sweeps in which a model more than 1 % better may be missed; None without a promise."""
+        return self.risk or PROMISES.get(self.finish)
+
+    @property
+    def level(self) -> Level:
+        """The rungs at which trials are compared where no risk is promised."""
+        return RUNGS[self.rungs or "best"]
 
     def decide(self, snapshot: Snapshot, state: PromoteState) -> Decision[PromoteState]:
-        """Compare the trials at their rungs; place, suspend and stop by that."""
-        if self.risk is not None:
-            return self._by_odds(snapshot, state, self.risk)
-        level = LEVELS[self.finish]
+        """Compare the trials; place, suspend and stop by that."""
+        if self.promise is not None:
+            return self._by_odds(snapshot, state, self.promise)
+        return self._by_rungs(snapshot, state)
+
+    def _by_rungs(self, snapshot: Snapshot, state: PromoteState) -> Decision[PromoteState]:
+        """Let those go first that are among the best at their rungs."""
+        level = self.level
         sweeps = by_sweep(snapshot.trials)
         rungs, usual = level.rungs(self.warmup), {sweep: _usual_steps(trials) for sweep, trials in sweeps.items()}
         ranks = Ranks.of(snapshot, state, level, rungs, usual)
         stops = _diverged(snapshot)
-        if self.finish != "all":
+        if self.rungs is not None:
             for of_sweep in sweeps.values():
                 stops += self._ends(of_sweep, ranks, rungs)
         stopped = {stop.action.trial for stop in stops}
         left = [trial for trial in snapshot.unended if trial.id not in stopped]
-        known = state.measured if self.finish == "all" else measure_sweep(snapshot, state.measured)
+        known = state.measured if self.rungs is None else measure_sweep(snapshot, state.measured)
         placing, suspensions = self._steps(snapshot, left, ranks, known)
         places = [
             Proposal(Place(trial.id) if node is None else Place.on(node, trial), ranks.reason(trial, rungs))
@@ -128,7 +152,11 @@ class Promote(PolicySettings):
             (*stops, *places, *suspensions),
             snapshot.now + self.interval if snapshot.unended else None,
             {trial.id: Assessment(outlook=ranks.outlook(trial, rungs)) for trial in left if ranks.losses[trial.id]},
-            narrowed=_narrow(snapshot, frozenset(trial.id for trial, _ in placing), ranks, rungs, usual, self.finish),
+            narrowed=_narrowed(
+                snapshot,
+                frozenset(trial.id for trial, _ in placing),
+                lambda trial: _up_to_its_rung(trial, ranks, rungs, usual, self.rungs),
+            ),
         )
 
     def _by_odds(self, snapshot: Snapshot, state: PromoteState, risk: float) -> Decision[PromoteState]:
@@ -137,19 +165,12 @@ class Promote(PolicySettings):
         stops = _diverged(snapshot)
         looks = looks_after(self.warmup)
         found = by_odds(snapshot, state.promised, usual, risk, looks, lambda one: one.suspensions < MOST_SUSPENSIONS)
-        waiting = {
-            trial.id: replace(trial, gated=False)
-            for trial in snapshot.unended
-            if trial.waits and trial.id not in found.placed
-        }
-        unended = tuple(waiting.get(trial.id, trial) for trial in snapshot.unended)
-        trials = tuple(waiting.get(trial.id, trial) for trial in snapshot.trials)
         return Decision(
             replace(state, promised=found.state),
             (*stops, *found.proposals),
             snapshot.now + self.interval if snapshot.unended else None,
             found.told,
-            narrowed=snapshot.of_trials(trials, unended),
+            narrowed=_narrowed(snapshot, found.placed),
         )
 
     def _steps(
@@ -163,9 +184,9 @@ class Promote(PolicySettings):
         )
         placed, unplaced = with_room(snapshot, first)
         kept, beside = behind, list[tuple[Trial, NodeName | None]]()
-        if self.finish == "all" and not unplaced:
+        if self.rungs is None and not unplaced:
             placed, _ = with_room(snapshot, [*first, *last])
-        elif self.finish != "all" and (behind or last):
+        elif self.rungs is not None and (behind or last):
             kept, beside = _on_idle_cores(snapshot, ranks, known, behind, [] if first else last)
         stay = {trial.id for trial in kept}
         behind = [trial for trial in behind if trial.id not in stay]
@@ -232,35 +253,40 @@ def _usual_steps(trials: Iterable[Trial]) -> float | None:
     return statistics.median(told) if told else None
 
 
-def _narrow(
-    snapshot: Snapshot,
-    places: frozenset[TrialId],
-    ranks: Ranks,
-    rungs: Sequence[float],
-    usual: Mapping[str, float | None],
-    finish: Finish,
+def _narrowed(
+    snapshot: Snapshot, placed: Collection[TrialId], seen: Callable[[Trial], Trial] = lambda trial: trial
 ) -> Snapshot:
-    """Return the snapshot as policies behind this one shall see it.
+    """Return the snapshot as policies behind this one shall see it: trials that shall not start now do not wait.
 
-    Trials that shall not start now do not wait. One that trains on beyond its rung stays where it found idle cores:
-    elsewhere it would be in the way of those that go first. The training of one that is to be compared again ends at
-    its next rung: until then, that is the work that is known to be worth doing.
+    Args:
+        snapshot: What there is.
+        placed: Who shall start now.
+        seen: How each trial shall be seen besides.
     """
 
-    def seen(trial: Trial) -> Trial:
-        if trial.waits and trial.id not in places:
-            trial = replace(trial, gated=False)
-        if finish != "all" and ranks.held(trial) and trial.nodes:
-            trial = replace(trial, may_use=frozenset(trial.nodes))
-        progress, reached = trial.progress, ranks.reached(trial)
-        if progress is None or ranks.held(trial) or reached >= len(rungs):
-            return trial
-        total = progress.steps_total or usual[trial.sweep]
-        if not total:
-            return trial
-        return replace(trial, progress=replace(progress, steps_total=max(1, math.ceil(total * rungs[reached]))))
+    def narrowed(trial: Trial) -> Trial:
+        return seen(replace(trial, gated=False) if trial.waits and trial.id not in placed else trial)
 
-    unended = tuple(seen(trial) for trial in snapshot.unended)
+    unended = tuple(narrowed(trial) for trial in snapshot.unended)
     changed = {trial.id: trial for trial in unended}
-    trials = tuple(changed.get(trial.id, trial) for trial in snapshot.trials)
-    return snapshot.of_trials(trials, unended)
+    return snapshot.of_trials(tuple(changed.get(trial.id, trial) for trial in snapshot.trials), unended)
+
+
+def _up_to_its_rung(
+    trial: Trial, ranks: Ranks, rungs: Sequence[float], usual: Mapping[str, float | None], fixed: Rungs | None
+) -> Trial:
+    """Return a trial as policies behind this one shall see it where it is compared at rungs.
+
+    One that trains on beyond its rung stays where it found idle cores: elsewhere it would be in the way of those that
+    go first. The training of one that is to be compared again ends at its next rung: until then, that is the work that
+    is known to be worth doing.
+    """
+    if fixed is not None and ranks.held(trial) and trial.nodes:
+        trial = replace(trial, may_use=frozenset(trial.nodes))
+    progress, reached = trial.progress, ranks.reached(trial)
+    if progress is None or ranks.held(trial) or reached >= len(rungs):
+        return trial
+    total = progress.steps_total or usual[trial.sweep]
+    if not total:
+        return trial
+    return replace(trial, progress=replace(progress, steps_total=max(1, math.ceil(total * rungs[reached]))))

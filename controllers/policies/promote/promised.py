@@ -14,7 +14,8 @@ from typing import Final
 from controllers.core.model import Phase, Snapshot, Trial, TrialId
 from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.promote.curves import PARTS, Curve, extended, whole
-from controllers.policies.promote.odds import Odds, risk_left
+from controllers.policies.promote.noise import Noise
+from controllers.policies.promote.rungs import losses_of
 
 LOOKS: Final = (0.08, 0.12, 0.18, 0.26, 0.38, 0.56, 0.78)
 """Parts of a training after which a trial may have to wait."""
@@ -51,12 +52,13 @@ def bound_of(promise: float, trials: int) -> float:
 class PromisedState:
     """What is kept of all sweeps: the curve of each trial that has not ended, and how many looks it has passed.
 
-    ``completed`` are the curves of those that have trained to their end, by sweep.
+    ``completed`` are the curves of those that have trained to their end, by sweep, and ``noise`` is that of values.
     """
 
     curves: Mapping[TrialId, Curve] = field(default_factory=dict)
     passed: Mapping[TrialId, int] = field(default_factory=dict)
     completed: Mapping[str, tuple[Curve, ...]] = field(default_factory=dict)
+    noise: Noise = field(default_factory=Noise)
 
     def seen(self, snapshot: Snapshot, usual: Mapping[str, float | None]) -> "PromisedState":
         """Return what is known after a look at ``snapshot``; ``usual`` are the steps in all of each sweep's trials."""
@@ -68,7 +70,19 @@ class PromisedState:
                 if curve:
                     completed[trial.sweep] = (*completed.get(trial.sweep, ()), curve)
         passed = {trial.id: self.passed.get(trial.id, 0) for trial in snapshot.unended}
-        return PromisedState(curves, passed, completed)
+        newest = {
+            (trial.sweep, trial.id): losses_of(trial.progress, trial.direction).newest
+            for trial in snapshot.unended
+            if trial.progress is not None and len(curves[trial.id]) > len(self.curves.get(trial.id, ()))
+        }
+        return PromisedState(curves, passed, completed, self.noise.seen(newest, [*curves]))
+
+
+def _end(trial: Trial) -> float | None:
+    """Return the best loss of a trial that has trained to its end; None of others, and where it told nothing."""
+    if trial.phase is not Phase.SUCCEEDED or trial.progress is None or trial.diverged:
+        return None
+    return losses_of(trial.progress, trial.direction).best
 
 
 def _curve(trial: Trial, known: Mapping[TrialId, Curve], usual: Mapping[str, float | None]) -> Curve:
@@ -93,18 +107,34 @@ class Chances:
         self._left: dict[str, float] = {}
         for sweep, trials in by_sweep(snapshot.trials).items():
             sound = [trial for trial in trials if trial.phase is not Phase.FAILED and not trial.diverged]
-            first = sorted(sound, key=lambda trial: (trial.submitted_at, trial.id))[:PROBES]
-            self._probes |= {trial.id for trial in first}
-            self._judge(sweep, [trial for trial in sound if not trial.phase.ended])
+            ends = [end for trial in sound if (end := _end(trial)) is not None]
+            self._probes |= self._probes_of(sweep, sound, len(ends))
+            self._judge(sweep, [trial for trial in sound if not trial.phase.ended], min(ends, default=math.inf))
 
-    def _judge(self, sweep: str, trials: Sequence[Trial]) -> None:
-        """Find the odds of the trials of a sweep that have not ended, and what they add up to."""
+    def _probes_of(self, sweep: str, sound: Sequence[Trial], ended: int) -> set[TrialId]:
+        """Return the trials of a sweep that need no look; so many have trained to their end.
+
+        Trials that ended before anybody looked tell no gains. Where there are such, others take their places.
+        """
+        in_order = sorted(sound, key=lambda trial: (trial.submitted_at, trial.id))
+        known = len(self.state.completed.get(sweep, ()))
+        if ended <= known:
+            return {trial.id for trial in in_order[:PROBES]}
+        return {trial.id for trial in [one for one in in_order if not one.phase.ended][: max(0, PROBES - known)]}
+
+    def _judge(self, sweep: str, trials: Sequence[Trial], least: float) -> None:
+        """Find the odds of the trials of a sweep that have not ended, and what they add up to.
+
+        ``least`` is the least loss of all that have trained to their end.
+        """
         curves = {trial.id: curve for trial in trials if (curve := self.state.curves[trial.id])}
         completed = self.state.completed.get(sweep, ())
         if not completed:
             return
-        odds = Odds(curves, completed)
-        found = {trial: odds.of(trial) for trial in curves}
+        # numpy takes longer to import than most commands take to run.
+        from controllers.policies.promote.odds import odds_of, read, risk_left  # noqa: PLC0415
+
+        found = odds_of(curves, completed, least, self.state.noise.of(sweep), read())
         self._odds |= found
         if not any(self.is_new(trial) for trial in trials):
             self._left[sweep] = risk_left(found.values())

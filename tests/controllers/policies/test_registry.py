@@ -76,8 +76,8 @@ def test_a_name_that_is_not_valid_is_refused_with_those_that_are(spec: str, mess
 def test_a_policy_that_suspends_comes_before_those_that_place(placing: str) -> None:
     earlier = placing.rpartition("+")[2]
     with pytest.raises(PolicyOrderError, match=f"{earlier} would start again what promote suspends; put promote first"):
-        parse_policy(f"{placing}+promote:finish=best")
-    assert policy_spec(parse_policy(f"promote:finish=best+{placing}")) == f"promote:finish=best+{placing}"
+        parse_policy(f"{placing}+promote:rungs=best")
+    assert policy_spec(parse_policy(f"promote:rungs=best+{placing}")) == f"promote:rungs=best+{placing}"
 
 
 @pytest.mark.parametrize(

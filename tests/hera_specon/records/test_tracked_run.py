@@ -69,7 +69,7 @@ def test_a_sweep_is_found_by_its_workflow_its_id_or_its_run(client: MlflowClient
 
 
 def test_the_page_names_the_policy_with_its_parameters(client: MlflowClient) -> None:
-    spec = "promote:finish=best+ahead"
+    spec = "promote:rungs=best+ahead"
     steering = Steering("with-spec · promote+ahead", "promote+ahead", "uid-with-spec", spec=spec)
     run = open_sweep(client, "uid-with-spec.vae", "vae", steering).run_id
     client.log_text(run, lines(simulated(speculative=False).events), "timeline/1000-000001.jsonl")

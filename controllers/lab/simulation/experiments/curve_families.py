@@ -30,6 +30,8 @@ POLICIES: Final = (
     "promote",
     "promote:finish=best",
     "promote:finish=fast",
+    "promote:rungs=best",
+    "promote:rungs=fast",
     "optuna:pruner=asha",
     "optuna:pruner=hyperband",
     "optuna:pruner=median",

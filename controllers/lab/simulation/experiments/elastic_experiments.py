@@ -29,7 +29,7 @@ CHECKPOINT_S: Final = 300.0
 LIFE_S: Final = 2.24 * 3600
 RETRIES: Final = 1000
 """A trial whose nodes are taken again and again is not given up for that."""
-POLICIES: Final = ("default", "fifo", "promote:finish=best", "ahead")
+POLICIES: Final = ("default", "fifo", "promote:rungs=best", "ahead")
 
 
 @dataclass(frozen=True, slots=True)

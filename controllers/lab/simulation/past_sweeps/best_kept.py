@@ -20,12 +20,15 @@ class BestKept:
     """``kept_share`` is the part of the seeds in which the best trial ran to its end.
 
     ``regret_percent`` is how much worse the best of those that did was, in percent of the gap between the best trial
-    and the median one. ``stopped`` counts the trials that were ended early.
+    and the median one. ``stopped`` counts the trials that were ended early. ``missed_share`` is the part of the seeds
+    in which a model was missed whose best value is more than 1 % better than any that was reported, as a risk is
+    promised; None where that cannot be told.
     """
 
     kept_share: float
     regret_percent: Interval
     stopped: Interval
+    missed_share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for scripts."""
@@ -39,7 +42,9 @@ def best_kept(sweep: PastSweep, forecast: PolicyForecast) -> BestKept | None:
     if not any(stopped) or not losses or statistics.median(losses.values()) == min(losses.values()):
         return None
     regrets = [_regret_percent(losses, run) for run in forecast.results]
-    return BestKept(statistics.fmean(regret == 0 for regret in regrets), Interval.of(regrets), Interval.of(stopped))
+    kept = statistics.fmean(regret == 0 for regret in regrets)
+    missed = statistics.fmean(forecast.missed) if forecast.missed else None
+    return BestKept(kept, Interval.of(regrets), Interval.of(stopped), missed)
 
 
 def _losses(sweep: PastSweep) -> dict[str, float]:

@@ -11,6 +11,8 @@ from controllers.core.actions import Place
 from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import Comparison, RunResult, compare
+from controllers.lab.simulation.best_models import best_value_lost_over
+from controllers.lab.simulation.measures import ComparedRun
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
 from controllers.lab.simulation.past_sweeps.recording import Recording
 from controllers.lab.simulation.run import simulate
@@ -40,10 +42,15 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PolicyForecast:
-    """A policy, by the line that names it, and its results under each seed."""
+    """A policy, by the line that names it, and its results under each seed.
+
+    ``missed`` tells of each seed whether a model was missed whose best value is more than 1 % better than any that was
+    reported, by the gap between the best and the median trial; empty where trials do not differ.
+    """
 
     policy: str
     results: tuple[RunResult, ...]
+    missed: tuple[bool, ...] = ()
 
     def over_seeds(self, figure: Callable[[RunResult], float]) -> Interval:
         """Return a figure of the results."""
@@ -100,16 +107,19 @@ def forecast(
         advanced: Called after each simulated run.
     """
     results: dict[str, list[RunResult]] = {name: [] for name in policies}
+    missed: dict[str, list[bool]] = {name: [] for name in policies}
     for seed in range(seeds):
         first_nodes: Mapping[TrialId, NodeName] = recording.first_nodes
         for name, policy in policies.items():
             scenario = variant(recording, seed, {} if Place in policy.needs else first_nodes)
             work = {trial.id: trial.work_s for trial in scenario.workload.trials}
-            result = simulate(scenario, inform(policy, work)).result
-            results[name].append(result)
-            first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in result.trials}
+            run = simulate(scenario, inform(policy, work), keep_times=True)
+            results[name].append(run.result)
+            if (lost := best_value_lost_over(1.0, ComparedRun(scenario.workload, run, run))) is not None:
+                missed[name].append(bool(lost))
+            first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in run.result.trials}
             advanced()
-    return [PolicyForecast(name, tuple(of_policy)) for name, of_policy in results.items()]
+    return [PolicyForecast(name, tuple(of_policy), tuple(missed[name])) for name, of_policy in results.items()]
 
 
 def validate(was: PastSweep, simulated: PolicyForecast) -> Validation:

@@ -94,7 +94,7 @@ def test_scripts_get_the_measures_by_name_and_parts_of_the_sweeps_as_numbers() -
     sane = replace(workload(), trials=workload().trials[:4])
     setup = given_workload("mine", sane)
     assert isinstance(setup, OwnExperiment)
-    plan = ExperimentPlan(replace(setup, measures=tuple(BEST_MODELS.values())), ("default", "promote:finish=best"))
+    plan = ExperimentPlan(replace(setup, measures=tuple(BEST_MODELS.values())), ("default", "promote:rungs=best"))
     default, promote = to_json(run_plans([plan], range(2), lambda _: None, processes=1))["experiments"]
     assert default["regret_percent"] == {"mean": 0.0, "ci95": [0.0, 0.0]}
     assert (default["lost_over_1_percent"], default["lost_over_5_percent"]) == (0.0, 0.0)

@@ -15,7 +15,7 @@ from controllers.core.model import Direction, Node, NodeName, Phase, Progress, T
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Ahead, Promote
 from controllers.policies.kit.work_left import SweepMeasurements
-from controllers.policies.promote.policy import LEVELS, Finish
+from controllers.policies.promote.policy import RUNGS, Rungs
 from controllers.policies.promote.ranks import PromoteState
 from controllers.policies.promote.rungs import Ladder, Level, Losses, losses_of, part_made, with_reached
 from controllers.policies.wrappers.stacked import Stacked
@@ -162,41 +162,41 @@ def test_at_the_first_level_whoever_waits_goes_on_once_nobody_goes_before_it() -
     assert wanted(suspended("bad", 0.2, 1.0), suspended("good", 0.2, 0.1)) == nothing_but(placed=["good", "bad"])
 
 
-@pytest.mark.parametrize("finish", ["best", "fast"])
-def test_at_the_other_levels_a_trial_that_is_not_among_the_best_waits_at_its_rung(finish: str) -> None:
-    first = LEVELS[finish].first
+@pytest.mark.parametrize("rungs", ["best", "fast"])
+def test_by_fixed_rungs_a_trial_that_is_not_among_the_best_waits_at_its_rung(rungs: Rungs) -> None:
+    first = RUNGS[rungs].first
     trials = [running("good", first, 0.1), running("bad", first, 0.9), running("young", 0.05)]
-    assert wanted(*trials, finish=finish) == nothing_but(suspended=["bad"])
+    assert wanted(*trials, rungs=rungs) == nothing_but(suspended=["bad"])
 
 
-@pytest.mark.parametrize("finish", ["best", "fast"])
-def test_who_still_waits_is_stopped_once_the_best_is_known(finish: str) -> None:
+@pytest.mark.parametrize("rungs", ["best", "fast"])
+def test_who_still_waits_is_stopped_once_the_best_is_known(rungs: Rungs) -> None:
     waits, over = suspended("bad", 0.2, 0.9), [ended(f"good{number}", 0.1) for number in range(4)]
-    assert wanted(*over, running("runs"), waits, nodes=NODES[:1], finish=finish) == nothing_but()
-    assert wanted(*over, waits, finish=finish) == nothing_but(stopped=["bad"])
+    assert wanted(*over, running("runs"), waits, nodes=NODES[:1], rungs=rungs) == nothing_but()
+    assert wanted(*over, waits, rungs=rungs) == nothing_but(stopped=["bad"])
 
 
 def test_four_go_beyond_a_rung_at_least_once_nobody_can_come_to_it_any_more() -> None:
     waiting = [suspended(name, 0.2, loss) for name, loss in zip("abc", (3.0, 2.0, 1.0), strict=True)]
     over = [ended(f"good{number}", 0.1) for number in range(2)]
-    assert wanted(*over, *waiting, running("new", 0.05), nodes=NODES[:1], finish="best") == nothing_but()
-    assert wanted(*over, *waiting, finish="best") == nothing_but(placed=["c", "b"])
+    assert wanted(*over, *waiting, running("new", 0.05), nodes=NODES[:1], rungs="best") == nothing_but()
+    assert wanted(*over, *waiting, rungs="best") == nothing_but(placed=["c", "b"])
     leaving = replace(suspended("best", 0.2, 0.5), phase=Phase.SUSPENDING)
-    assert wanted(*over, *waiting, leaving, nodes=(), finish="best") == nothing_but()
+    assert wanted(*over, *waiting, leaving, nodes=(), rungs="best") == nothing_but()
     failed = [trial(f"f{number}", phase=Phase.FAILED, progress=at(0.7, 0.1)) for number in range(4)]
-    assert wanted(*failed, *waiting, finish="best")["placed"] == ["c", "b", "a"]
+    assert wanted(*failed, *waiting, rungs="best")["placed"] == ["c", "b", "a"]
 
 
-@pytest.mark.parametrize("finish", ["best", "fast"])
-def test_somebody_always_comes_to_the_end(finish: str) -> None:
-    assert wanted(suspended("a", 0.2, 0.9), finish=finish) == nothing_but(placed=["a"])
-    assert wanted(running("a", 0.2, 0.9), finish=finish) == nothing_but()
+@pytest.mark.parametrize("rungs", ["best", "fast"])
+def test_somebody_always_comes_to_the_end(rungs: Rungs) -> None:
+    assert wanted(suspended("a", 0.2, 0.9), rungs=rungs) == nothing_but(placed=["a"])
+    assert wanted(running("a", 0.2, 0.9), rungs=rungs) == nothing_but()
     trials = [suspended("a", 0.2, 0.9), suspended("b", 0.7, 0.5), trial("f", phase=Phase.FAILED, progress=at(0.7, 0.1))]
-    assert wanted(*trials, finish=finish)["placed"]
+    assert wanted(*trials, rungs=rungs)["placed"]
 
 
 def test_a_state_of_an_older_version_which_kept_one_loss_of_each_rung_is_read() -> None:
-    policy = Promote(finish="best")
+    policy = Promote(rungs="best")
     kept = {"losses": {"a": [0.5, 0.25]}, "passed": {"a": 1}, "ended": {"": [[1.0], [], []]}}
     state = load_state(policy, json.dumps(kept))
     assert state.losses == {"a": (Losses(0.5, 0.5), Losses(0.25, 0.25))}
@@ -204,14 +204,14 @@ def test_a_state_of_an_older_version_which_kept_one_loss_of_each_rung_is_read() 
     assert load_state(policy, dump_state(policy, state)) == state
 
 
-@pytest.mark.parametrize("finish", ["all", "best", "fast"])
-def test_a_trial_that_diverged_is_stopped_wherever_it_is(finish: str) -> None:
+@pytest.mark.parametrize("rungs", [None, "best", "fast"])
+def test_a_trial_that_diverged_is_stopped_wherever_it_is(rungs: Rungs | None) -> None:
     trials = [running("a", diverged=True), replace(suspended("b", 0.2, 1.0), diverged=True), running("c")]
-    assert wanted(*trials, finish=finish)["stopped"] == ["a", "b"]
+    assert wanted(*trials, rungs=rungs)["stopped"] == ["a", "b"]
 
 
 def test_a_trial_that_was_let_past_a_rung_stays_so_after_a_restart_though_better_ones_come() -> None:
-    policy = Promote(finish="best")
+    policy = Promote(rungs="best")
     first = policy.decide(snapshot(60.0, [running("a", 0.2, 0.5), running("b", 0.2, 0.9)], NODES), policy.initial())
     kept = load_state(policy, dump_state(policy, first.state))
     better = [running(name, 0.2, 0.1) for name in "cdef"]
@@ -219,19 +219,19 @@ def test_a_trial_that_was_let_past_a_rung_stays_so_after_a_restart_though_better
     assert TrialId("a") not in {proposal.action.trial for proposal in later.proposals}
 
 
-@pytest.mark.parametrize("finish", ["all", "best"])
-def test_trials_are_compared_with_those_of_their_own_sweep_only(finish: str) -> None:
+@pytest.mark.parametrize("rungs", [None, "best"])
+def test_trials_are_compared_with_those_of_their_own_sweep_only(rungs: Rungs | None) -> None:
     low = [running("a", 0.2, 0.1, sweep="low"), running("b", 0.2, 0.9, sweep="low")]
     high = [running("c", 0.2, 100.0, sweep="high"), running("d", 0.2, 900.0, sweep="high")]
     low, high = [*low, running("e", sweep="low")], [*high, running("f", sweep="high")]
     waiting = [new(f"n{number}") for number in range(4)]
-    assert set(wanted(*low, *high, *waiting, finish=finish)["suspended"]) == {"b", "d"}
+    assert set(wanted(*low, *high, *waiting, rungs=rungs)["suspended"]) == {"b", "d"}
 
 
 def test_a_sweep_ends_though_another_of_the_workflow_goes_on() -> None:
     best = [replace(ended(f"best{number}", 0.1), sweep="low") for number in range(4)]
     over = [*best, replace(suspended("late", 0.2, 0.9), sweep="low")]
-    assert wanted(*over, running("a", 0.1, sweep="high"), finish="best") == nothing_but(stopped=["late"])
+    assert wanted(*over, running("a", 0.1, sweep="high"), rungs="best") == nothing_but(stopped=["late"])
 
 
 def test_what_the_ended_trials_of_a_sweep_came_to_is_not_forgotten_and_not_counted_for_another() -> None:
@@ -246,12 +246,12 @@ def test_what_the_ended_trials_of_a_sweep_came_to_is_not_forgotten_and_not_count
     assert outlooks["b"].startswith("waits at its rung: better than 20 % of those")
 
 
-@pytest.mark.parametrize("finish", ["best", "fast"])
-def test_who_waits_trains_on_where_nobody_else_can_use_the_cores(finish: Finish) -> None:
-    policy, first = Promote(finish=finish), LEVELS[finish].first
+@pytest.mark.parametrize("rungs", ["best", "fast"])
+def test_who_waits_trains_on_where_nobody_else_can_use_the_cores(rungs: Rungs) -> None:
+    policy, first = Promote(rungs=rungs), RUNGS[rungs].first
     nodes = [*NODES, node("w3", 2.0), node("w4", 2.0)]
     waiting = [suspended(name, first, loss) for name, loss in (("worst", 0.9), ("worse", 0.8), ("good", 0.1))]
-    waiting += [] if finish == "best" else [suspended("fair", first, 0.2)]
+    waiting += [] if rungs == "best" else [suspended("fair", first, 0.2)]
     decision = policy.decide(snapshot(60.0, [running("runs"), *waiting], nodes), policy.initial())
     assert places(decision) == {one.id: None for one in waiting[2:]}  # first those that go on
     on = [running(str(one.id), first, 0.1, nodes=(NodeName("w1"),)) for one in waiting[2:]]
@@ -261,7 +261,7 @@ def test_who_waits_trains_on_where_nobody_else_can_use_the_cores(finish: Finish)
 
 
 def test_cores_are_idle_beside_a_trial_that_was_seen_to_be_unable_to_use_them() -> None:
-    policy = Promote(finish="best")
+    policy = Promote(rungs="best")
     state, waits = policy.initial(), suspended("waits", 0.2, 0.9)
     for second, found in ((10.0, {}), (20.0, {"waits": "w1"})):
         told = replace(at(0.1 + second / 1000, 0.5), at=second, cpu_seconds=second)  # one core of two
@@ -275,12 +275,12 @@ def test_who_uses_idle_cores_stays_until_another_that_goes_on_needs_the_place() 
     bad, worse = running("bad", 0.2, 0.8, nodes=w2), running("worse", 0.2, 0.9, nodes=w2)
     on = [running(f"on{number}", 0.05) for number in range(2)]
     nodes = [*NODES, *(node(name, 2.0, only_for=frozenset({"gpu"})) for name in ("w3", "w4"))]
-    assert wanted(over, *on, bad, worse, nodes=nodes, finish="best") == nothing_but()
-    assert wanted(over, *on, bad, worse, new("n"), nodes=nodes, finish="best") == nothing_but(suspended=["worse"])
+    assert wanted(over, *on, bad, worse, nodes=nodes, rungs="best") == nothing_but()
+    assert wanted(over, *on, bad, worse, new("n"), nodes=nodes, rungs="best") == nothing_but(suspended=["worse"])
     leaving = replace(worse, phase=Phase.SUSPENDING)
-    assert wanted(over, *on, bad, leaving, new("n"), nodes=nodes, finish="best") == nothing_but()
+    assert wanted(over, *on, bad, leaving, new("n"), nodes=nodes, rungs="best") == nothing_but()
     two = [new("n"), new("m")]
-    assert wanted(over, *on, bad, leaving, *two, nodes=nodes, finish="best") == nothing_but(suspended=["bad"])
+    assert wanted(over, *on, bad, leaving, *two, nodes=nodes, rungs="best") == nothing_but(suspended=["bad"])
 
 
 def test_who_starts_on_idle_cores_drives_nobody_away_who_uses_such_already() -> None:
@@ -289,11 +289,11 @@ def test_who_starts_on_idle_cores_drives_nobody_away_who_uses_such_already() -> 
     starting = replace(suspended("worse", 0.2, 0.9), gated=False)
     for phase, where in ((Phase.SUSPENDED, ()), (Phase.PENDING, w2)):
         trials = over, on, bad, replace(starting, phase=phase, nodes=where)
-        assert wanted(*trials, finish="best") == nothing_but()
+        assert wanted(*trials, rungs="best") == nothing_but()
 
 
 def test_who_has_just_started_on_idle_cores_stays_though_others_seem_able_to_use_them_now() -> None:
-    policy, bad = Promote(finish="best"), running("bad", 0.2, 0.8, nodes=(NodeName("w2"),))
+    policy, bad = Promote(rungs="best"), running("bad", 0.2, 0.8, nodes=(NodeName("w2"),))
     trials = [ended("good", 0.1), running("on", 0.05), running("also", 0.05, nodes=(NodeName("w2"),)), bad]
     for starts, gone in (((4.0,), 50.0), ((), 10.0)):
         state = replace(policy.initial(), measured=SweepMeasurements(starts=starts))
@@ -307,20 +307,20 @@ def test_who_has_just_started_on_idle_cores_stays_though_others_seem_able_to_use
 
 
 def test_a_gang_does_not_stay_on_idle_cores_however_new_it_is() -> None:
-    policy, both = Promote(finish="best"), (NodeName("w1"), NodeName("w2"))
+    policy, both = Promote(rungs="best"), (NodeName("w1"), NodeName("w2"))
     state = replace(policy.initial(), measured=SweepMeasurements(starts=(4.0,)))
     gang = running("gang", 0.2, 0.8, nodes=both, workers=2, min_workers=2, max_workers=2)
     decision = policy.decide(snapshot(10.0, [ended("good", 0.1), running("on", 0.05), gang], NODES), state)
     assert [one.action for one in decision.proposals] == [Suspend(gang.id)]
 
 
-@pytest.mark.parametrize(("finish", "where"), [("best", frozenset({"w2"})), ("fast", frozenset({"w2"})), ("all", None)])
+@pytest.mark.parametrize(("rungs", "where"), [("best", frozenset({"w2"})), ("fast", frozenset({"w2"})), (None, None)])
 def test_what_comes_behind_moves_nobody_from_idle_cores_to_where_those_that_go_first_train(
-    finish: Finish, where: frozenset[str] | None
+    rungs: Rungs | None, where: frozenset[str] | None
 ) -> None:
     bad = running("bad", 0.2, 0.8, nodes=(NodeName("w2"),))
     seen = snapshot(60.0, [ended("good", 0.1), running("on", 0.05), bad], NODES)
-    decision = Promote(finish=finish).decide(seen, PromoteState())
+    decision = Promote(rungs=rungs).decide(seen, PromoteState())
     assert decision.narrowed is not None
     assert {str(one.id): one.may_use for one in decision.narrowed.unended} == {"on": None, "bad": where}
 
@@ -335,7 +335,7 @@ def test_how_far_a_trial_came_on_idle_cores_lets_nobody_else_past() -> None:
 
 
 def test_a_trial_that_came_to_its_end_on_idle_cores_counts_at_the_rung_at_which_it_waited_only() -> None:
-    policy = Promote(finish="best")
+    policy = Promote(rungs="best")
     trials = [running("good", 0.2, 0.1), running("bad", 0.7, 0.9), running("new", 0.05)]
     first = policy.decide(snapshot(60.0, trials, NODES), policy.initial())
     over = [trials[0], ended("bad", 0.9), trials[2]]
@@ -345,8 +345,8 @@ def test_a_trial_that_came_to_its_end_on_idle_cores_counts_at_the_rung_at_which_
 
 def test_a_trial_that_was_suspended_as_often_as_the_sweep_has_attempts_for_goes_on() -> None:
     trials = [running("good", 0.2, 0.1), running("bad", 0.2, 0.9, suspensions=5), running("young", 0.05)]
-    assert wanted(*trials, finish="best") == nothing_but(suspended=["bad"])
-    assert wanted(trials[0], replace(trials[1], suspensions=6), trials[2], finish="best") == nothing_but()
+    assert wanted(*trials, rungs="best") == nothing_but(suspended=["bad"])
+    assert wanted(trials[0], replace(trials[1], suspensions=6), trials[2], rungs="best") == nothing_but()
 
 
 def test_policies_behind_it_see_only_who_shall_start_and_the_work_up_to_the_next_rung() -> None:

@@ -74,7 +74,7 @@ def test_what_nodes_gave_is_looked_for_in_as_many_windows_as_there_are_points(mo
 
 @pytest.mark.usefixtures("ten_thousand_looks")
 @pytest.mark.parametrize("steps_apart", [1, 2_000_000], ids=["few steps", "1e8 steps"])
-@pytest.mark.parametrize("policy", ["specon", "ahead", "promote:finish=best"])
+@pytest.mark.parametrize("policy", ["specon", "ahead", "promote:rungs=best"])
 def test_a_replay_of_a_sweep_of_years_takes_as_many_looks_as_one_of_days(
     monkeypatch: pytest.MonkeyPatch, policy: str, steps_apart: int
 ) -> None:
