@@ -48,6 +48,22 @@ def test_trials_that_fall_behind_are_ended_and_can_be_trained_to_their_end(workb
     assert "Nothing to resume" in again.output
 
 
+def test_what_a_promise_came_to_is_told_at_the_end_of_a_run_and_on_its_page(workbench: Workbench) -> None:
+    workbench.write(steps=(60,), rates=(0.001, 0.0011, 0.0012, 0.0013, 0.0014, 0.02, 0.04, 0.0015))
+    sweep = workbench.folder / "sweep.py"
+    sweep.write_text(sweep.read_text().replace('cpu_request="50m"', 'cpu_request="200m"'))
+    done = workbench.run("run", "sweep.py", "--policy", "promote:finish=fast,interval=1", "--json", "out.json", *NODES)
+    assert done.code == 0, done.output
+    assert "it is to miss a model more than 1 % better in about 20 % of all sweeps" in " ".join(done.output.split())
+    (run,) = results(workbench.folder / "out.json")
+    (told,) = run["promises"].values()
+    stopped = [trial for trial in run["trials"] if trial["stopped"]]
+    assert 0 < len(stopped) == told["stopped"]
+    assert told["trained"] == len(run["trials"]) - len(stopped)
+    page = (workbench.newest_run / "report.html").read_text()
+    assert "the promised risk of 20 % is kept" in page
+
+
 def test_a_search_gives_trials_their_hyperparameters_as_they_start(workbench: Workbench) -> None:
     workbench.write(steps=(40,), wishes="trials=8, seed=3,")
     text = (workbench.folder / "sweep.py").read_text()
