@@ -1,7 +1,5 @@
 """Promote by a promised risk: what is known of curves, how likely trials are, who goes on, and when all is over."""
 
-import math
-import statistics
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.core.actions import Place, Stop, Suspend
-from controllers.core.model import Direction, Phase, Progress, TrialId
+from controllers.core.model import Direction, Phase, Progress
 from controllers.core.policy import dump_state, load_state
 from controllers.policies import Promote
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.promote.curves import PARTS, extended, whole
-from controllers.policies.promote.odds import Odds, risk_left
 from controllers.policies.promote.promised import bound_of, looks_after
 from controllers.policies.registry import parse_policy
 from tests.controllers.policies.policy_fakes import node, snapshot, trial
@@ -76,50 +73,6 @@ def test_a_curve_has_the_best_loss_by_each_fiftieth_part_however_rarely_anybody_
 
 
 LOSSES = st.floats(0.01, 100)
-
-
-@given(st.lists(st.lists(LOSSES, min_size=1, max_size=PARTS), min_size=1, max_size=8), st.lists(LOSSES, min_size=1))
-def test_odds_are_probabilities_whatever_the_curves_are(unended: list[list[float]], ends: list[float]) -> None:
-    curves = {
-        TrialId(f"t{number}"): tuple(min(losses[: place + 1]) for place in range(len(losses)))
-        for number, losses in enumerate(unended)
-    }
-    odds = Odds(curves, [(end,) * PARTS for end in ends])
-    found = [odds.of(name) for name in curves]
-    assert all(0.0 <= one <= 1.0 for one in found)
-    assert max(found) - 1e-9 <= risk_left(found) <= 1.0
-
-
-def test_the_odds_are_those_of_the_written_model() -> None:
-    """Worked out by hand: both completed trials gain nothing after 8 %, and one is far worse than the best."""
-    best, worse = (1.0,) * PARTS, (2.0,) * PARTS
-    name = TrialId("t")
-    odds = Odds({name: (4.0, 4.0, 3.0, 3.0)}, [best, worse])
-    scale = 2.0 - 1.0  # the median of 1, 2 and 3 is 2
-    need, gap = (3.0 - 1.0) / scale, (3.0 - 1.0) / scale
-    # Its first two parts brought nothing, so the next doublings bring as much as the last one did.
-    short = need - 1.0 * math.log2(PARTS / 4) / scale
-    features = [
-        (2.0, 0.010786, -1.1124),
-        (0.0, 2.2135, 0.034751),
-        (short, 0.075109, -0.31297),
-        (gap, -0.037359, -0.046541),
-        (need, 0.15001, -0.11853),
-        (20.0, 0.023072, -0.22326),  # 2 / 0.02 is beyond what counts
-        (math.log(1.0 / scale + 0.001), -0.023624, 0.27367),
-        (0.0, -0.045026, -0.17624),
-        (2 / 3, -0.15688, -0.45821),
-        (4 / PARTS, -0.4206, -0.2126),
-    ]
-    score = 4.408 + sum(plain * value + bent * math.asinh(10 * value) for value, plain, bent in features)
-    assert odds.of(name) == pytest.approx(1 / (1 + math.exp(-score)), rel=1e-9)
-
-
-def test_of_two_trials_the_better_one_is_likelier_to_be_the_best() -> None:
-    ends = [curve((0.02, 3.0), (0.1, 2.0), (0.5, 1.2), (1.0, 1.0)), curve((0.02, 3.5), (0.1, 2.4), (1.0, 1.5))]
-    near, far = curve((0.02, 3.0), (0.06, 2.4), (0.08, 2.1)), curve((0.02, 4.0), (0.08, 3.9))
-    odds = Odds({TrialId("near"): near, TrialId("far"): far}, ends)
-    assert odds.of(TrialId("near")) > 2 * odds.of(TrialId("far"))
 
 
 def test_a_warm_up_comes_before_all_looks() -> None:
@@ -241,13 +194,6 @@ def test_a_trial_that_has_diverged_is_stopped_and_counts_for_nothing() -> None:
     assert sweep.look()["stopped"] == ["t03"]
 
 
-def test_the_scale_is_what_separates_the_best_from_the_middle() -> None:
-    curves = {TrialId(f"t{loss}"): (float(loss),) * 4 for loss in range(2, 9)}
-    odds = Odds(curves, [(1.0,) * PARTS, (1.5,) * PARTS])
-    middle = statistics.median([1.0, 1.5, *map(float, range(2, 9))])
-    assert odds._scale == pytest.approx(middle - 1.0)
-
-
 def test_trials_that_ended_before_it_was_set_raise_the_level_to_beat_and_tell_no_gains() -> None:
     sweep = Sweep(8)
     for number in range(3):
@@ -264,12 +210,6 @@ def test_trials_that_ended_before_it_was_set_raise_the_level_to_beat_and_tell_no
     sweep.ends("t03", 2.3)
     sweep.look()
     assert len(sweep.state.promised.completed[""]) == 1
-
-
-def test_a_trial_is_less_likely_to_be_the_best_where_one_whose_curve_nobody_knows_ended_better() -> None:
-    ends, near = [curve((0.02, 3.0), (0.5, 1.2), (1.0, 1.0))], {TrialId("near"): curve((0.02, 3.0), (0.08, 2.1))}
-    assert Odds(near, ends, least=0.2).of(TrialId("near")) < Odds(near, ends).of(TrialId("near"))
-    assert Odds(near, ends, least=1.5).of(TrialId("near")) == Odds(near, ends).of(TrialId("near"))
 
 
 @given(st.integers(0, 4), st.integers(1, 30), st.data())
