@@ -171,6 +171,11 @@ def resource_claims(sweep: str, claims: Mapping[str, str], *, gang: bool) -> str
     return f"{{{{={begun} != '' && {_is_stopped(sweep)} ? [] : [{made}]}}}}"
 
 
+def claim_templates(patch: str) -> dict[str, str]:
+    """Return the ResourceClaimTemplates in a podSpecPatch with ``resource_claims``, by the names of the claims."""
+    return dict(_CLAIMED.findall(patch))
+
+
 def without_argo(patch: str) -> str:
     """Return a trial's podSpecPatch with our expressions worked out for a place where no pod waits or is stopped."""
     for expression, value in _WITHOUT_ARGO:
@@ -235,6 +240,7 @@ _WITHOUT_ARGO: Final = (
     *((_any_claims(resource_claims(_ANY, {}, gang=gang)), "[]") for gang in (False, True)),
 )
 
+_CLAIMED: Final = re.compile(r"\{name: '([a-z0-9-]{1,63})', resourceClaimTemplateName: '([a-z0-9.-]{1,253})'\}")
 _NUMBER: Final = 424242
 _COUNT: Final = re.compile(_for_any_sweep(workers(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "[0-9]+"))
 _TRIED: Final = re.compile(_for_any_sweep(retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))

@@ -66,7 +66,8 @@ class Offers:
         totals: dict[str, Counter[str]] = {}
         for place in self.places.values():
             totals.setdefault(place.node, Counter()).update(place.kinds)
-        self._totals = {node: Devices.of(counts) for node, counts in totals.items()}
+        self.by_node: Mapping[str, Devices] = {node: Devices.of(counts) for node, counts in totals.items()}
+        """All devices of each node, held or not, by its name."""
 
     def why_uncounted(self, name: str) -> str:
         """Return why the devices of a class are not counted, empty where they are."""
@@ -76,7 +77,7 @@ class Offers:
 
     def with_devices(self, node: NodeRecord) -> NodeRecord:
         """Return a node with the devices that drivers offer there."""
-        offered = self._totals.get(node.name)
+        offered = self.by_node.get(node.name)
         return node if offered is None else replace(node, devices=node.devices + offered)
 
     def _note_uncounted(self, part: SliceRecord) -> None:
