@@ -1,4 +1,4 @@
-"""Devices behind ResourceClaims: how many of each DeviceClass a node has, and which of them are held. Pure.
+"""Devices behind ResourceClaims: how many of each DeviceClass a node has, and which devices are held. Pure.
 
 A class is counted where its selectors are read, and none of its devices is shared, a part of another, or reached from
 several nodes. Pods that claim anything else are left to the scheduler.

@@ -16,7 +16,7 @@ _PAGE: Final = 100
 _MOST_SLICES: Final = 60_000
 _MOST_CLASSES: Final = 1_000
 _MOST_CLAIMS: Final = 20_000
-"""Kilobytes, roughly, of all slices; classes; and claims of a namespace."""
+"""Kilobytes, roughly, of all slices; classes; and kilobytes of the claims of a namespace."""
 Watch = Callable[[Collection, Callable[[Json], Any], Callable[[Any], int]], Reflector[Any]]
 
 

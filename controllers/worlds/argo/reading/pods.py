@@ -183,7 +183,8 @@ class PodRecord:
     @property
     def weight(self) -> int:
         """How much room its record takes, in kilobytes, roughly."""
-        return 1 + ((0 if self.definition is None else self.definition.length) + self.demands.length) // 1024
+        own = 0 if self.definition is None else self.definition.length
+        return 1 + (own + self.demands.length + self.resource_claims.length) // 1024
 
     def is_told_a_run(self, *, goes_on: bool) -> bool:
         """Return whether its program shall be told a run to log to: if it makes its own, only where it ``goes_on``."""

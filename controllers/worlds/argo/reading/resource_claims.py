@@ -44,6 +44,12 @@ class ClaimRecord:
     why_unread: str
     given: tuple[Given, ...]
 
+    @property
+    def weight(self) -> int:
+        """How much room it takes, in kilobytes, roughly: names are anybody's to write."""
+        names = sum(len(name) for name, _ in self.classes)
+        return 1 + (names + sum(len(one.driver) + len(one.pool) + len(one.device) for one in self.given)) // 1024
+
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
@@ -57,6 +63,11 @@ class PodClaims:
     missing: bool = False
     why_unread: str = ""
     fixed: bool = False
+
+    @property
+    def length(self) -> int:
+        """How many characters it holds."""
+        return sum(map(len, self.made))
 
 
 NO_CLAIMS: Final = PodClaims()

@@ -206,7 +206,7 @@ class Reflector(Generic[R]):
             self.heard_at = since_boot()
         with self._lock:
             self._records = records
-            # Before the version tells of it: whoever looks by the version must not miss that the list is there.
+            # Before the version tells of it: who looks again by the version must not miss that the list is there.
             self._synced.set()
             self.version += 1
         self._version_of_list, self._listed_at = version, time.monotonic()
