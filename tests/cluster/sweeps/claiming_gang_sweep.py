@@ -1,4 +1,4 @@
-"""One light trial of two workers, each of which claims a device."""
+"""One light trial of two workers; each of the two claims a device."""
 
 from tests.cluster.sweeps.gang_descent_sweep import RATES, WORKERS, gang
 
