@@ -79,8 +79,8 @@ def _lacking(sweep: str, total: Mapping[str, int], offers: Offers) -> Iterator[s
 def _offers(access: Access) -> Offers | None:
     """Return what drivers offer, None where that may not be read."""
     try:
-        slices = [record for item in _all(access, RESOURCE_SLICES) if (record := project_slice(item)) is not None]
-        classes = [record for item in _all(access, DEVICE_CLASSES) if (record := project_class(item)) is not None]
+        slices = [part for item in _all(access, RESOURCE_SLICES) if (part := project_slice(item)) is not None]
+        classes = [one for item in _all(access, DEVICE_CLASSES) if (one := project_class(item)) is not None]
     except (ForbiddenError, NotFoundError):
         return None
     return Offers(slices, classes)

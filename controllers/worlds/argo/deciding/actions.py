@@ -129,8 +129,8 @@ def _why_it_cannot_leave(state: TrialState, attempt: Attempt, seen: CampaignSnap
 
 
 def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Leave | Refusal:
-    if why_not := attempt.devices_unread:
-        return Refusal(f"no node can be chosen for it: {why_not}")
+    if attempt.devices_unread:
+        return Refusal(f"no node can be chosen for it: {attempt.devices_unread}")
     nodes = action.nodes
     to, here = written_nodes(nodes), written_nodes(attempt.nodes)
     if to == here:

@@ -82,7 +82,7 @@ class DeviceWatch:
                     self._offers = Offers(self._slices.records(), self._classes.records())
                     self._offers_version = offered
                 claims = [record for watch in (*self._claims, *self._elsewhere) for record in watch.records()]
-                needed = (self._slices, self._classes, *self._claims)
+                needed: tuple[Reflector[Any], ...] = (self._slices, self._classes, *self._claims)
                 seen = all(one.synced and not one.absent and one.refused is None for one in needed)
                 known = seen if all(one.answered for one in needed) else None
                 self._devices, self._version = ClaimedDevices(self._offers, claims, seen=known), version

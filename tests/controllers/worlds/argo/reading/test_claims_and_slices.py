@@ -246,7 +246,7 @@ def test_whatever_stands_in_any_place_of_an_object_is_read_without_a_failure(ite
         holder, key = place, data.draw(st.sampled_from(keys))
         place = holder[key]
     holder[key] = data.draw(ANY_JSON)
-    slices, classes = (tuple(filter(None, [project(broken)])) for project in (project_slice, project_class))
+    slices, classes = filter(None, [project_slice(broken)]), filter(None, [project_class(broken)])
     claims = [project_claim(broken), project_claim(claim("c", given=("a",), on="n1"))]
     found = ClaimedDevices(Offers(slices, classes), claims, seen=True)
     record = project_pod(claiming(pod("a"), "c"))
