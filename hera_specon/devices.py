@@ -1,5 +1,6 @@
 """Whole devices, such as GPUs, as a sweep's author asks for them: checked, read, and let onto nodes kept for them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -14,6 +15,11 @@ MOST_DEVICES: Final = 1024
 _SHARED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES: Final = "hugepages-"
 _SHOWN: Final = 60
+MOST_CLAIMS: Final = 32
+"""Claims of a pod that Kubernetes takes."""
+_LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_DOMAIN: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_MOST_NAME: Final = 253
 
 
 def check_custom_resources(resources: object) -> None:
@@ -33,6 +39,30 @@ def check_custom_resources(resources: object) -> None:
         shape = "{'requests': {KIND: '1'}, 'limits': {KIND: '1'}}"
         problem = f"custom_resources= has the shape {shape}, not {_shorten(given)}; gpus=1, gpu_flag=KIND is shorter"
         raise SweepError(problem)
+
+
+def check_claims(claims: object) -> dict[str, str]:
+    """Return the ResourceClaimTemplates of a trial by the names of its claims.
+
+    Raises:
+        SweepError: These are no names, or too many.
+    """
+    if claims is None:
+        return {}
+    if not isinstance(claims, Mapping) or len(claims) > MOST_CLAIMS:
+        problem = (
+            f"resource_claims= names a ResourceClaimTemplate for each of at most {MOST_CLAIMS} claims, "
+            f"such as {{'gpu': 'one-gpu'}}, and not {_shorten(claims)}"
+        )
+        raise SweepError(problem)
+    for name, template in claims.items():
+        if not (isinstance(name, str) and _LABEL.fullmatch(name)):
+            problem = f"resource_claims= names a claim {_shorten(name)}; it takes lower-case letters, digits and dashes"
+            raise SweepError(problem)
+        if not (isinstance(template, str) and len(template) <= _MOST_NAME and _DOMAIN.fullmatch(template)):
+            problem = f"resource_claims= has {_shorten(template)} for {name!r}, which names no ResourceClaimTemplate"
+            raise SweepError(problem)
+    return dict(claims)
 
 
 def device_problems(resources: Mapping[str, Any]) -> Iterator[str]:

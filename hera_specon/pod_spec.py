@@ -27,6 +27,7 @@ from controllers.core.expressions import (
     HELPER_MEMORY,
     gates,
     main_container,
+    resource_claims,
     worker_container,
     worker_gates,
 )
@@ -40,11 +41,19 @@ USER: Final = 65532
 """User and group that trials run as where their author names none: those of the trainer's image."""
 _GATES: Final = "schedulingGates"
 _MAIN: Final = {"name": "hera-specon.io/main"}
-"""Stands for the patch of the main container while the rest becomes JSON."""
+_CLAIMS: Final = ["hera-specon.io/claims"]
+"""They stand for the patch of the main container, and for the resource claims, while the rest becomes JSON."""
 
 
-def pod_patch(
-    given: str | None, sweep: str, grace: int, *, searched: bool, gang: bool, reader: str | None = None
+def pod_patch(  # noqa: PLR0913 - what a pod is made of, each named
+    given: str | None,
+    sweep: str,
+    grace: int,
+    *,
+    searched: bool,
+    gang: bool,
+    reader: str | None = None,
+    claims: Mapping[str, str] | None = None,
 ) -> str:
     """Return the podSpecPatch of a trial: the author's own, with ours.
 
@@ -55,19 +64,23 @@ def pod_patch(
         searched: Whether a search gives each trial its hyperparameters.
         gang: Whether the pod is that of one worker of several.
         reader: Image that a Python is copied from, to read what the program prints; None where that is not needed.
+        claims: ResourceClaimTemplates by the names of the claims that are made by them for each pod.
 
     Raises:
         SweepError: ``given`` is no mapping, or sets what the sweep sets.
     """
     patch = {} if given is None else _parse_patch(given)
-    ours: dict[str, Any] = {"terminationGracePeriodSeconds": grace, _GATES: []}
-    check_distinct([*patch, *ours], "pod_spec_patch= sets what the sweep sets itself (the grace period by grace=)")
+    claimed = {"resourceClaims": _CLAIMS} if claims else {}
+    ours: dict[str, Any] = {"terminationGracePeriodSeconds": grace, **claimed, _GATES: []}
+    set_by = "the grace period by grace=, resource claims by resource_claims="
+    check_distinct([*patch, *ours], f"pod_spec_patch= sets what the sweep sets itself ({set_by})")
     helpers = _with_helpers(patch)
     helpers["containers"].append(_MAIN)
     if reader is not None:
         helpers["initContainers"].append(_carrier(reader))
     text = json.dumps({**patch, **helpers, **ours})
-    # Expressions stand for a list and a mapping, so they cannot be put in before the rest is JSON.
+    # Expressions stand for lists and a mapping, so they cannot be put in before the rest is JSON.
+    text = text.replace(json.dumps(_CLAIMS), resource_claims(sweep, claims or {}, gang=gang))
     main = worker_container(sweep) if gang else main_container(sweep)
     gated = worker_gates(sweep, first=searched) if gang else gates(sweep, every=searched)
     return f"{text.replace(json.dumps(_MAIN), main).removesuffix('[]}')}{gated}}}"

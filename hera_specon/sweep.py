@@ -101,6 +101,9 @@ class Sweep(SweepTemplates, Container):
             without a limit. On one machine (``specon run``), a request that you name is a reservation. Where you name
             none, as many trials run at a time as keep the cores busy. With ``Resources(gpus=1)`` each trial holds a GPU
             of its own; ``gpu_flag`` names another kind of device.
+        resource_claims: ResourceClaimTemplates (dynamic resource allocation) of the sweep's namespace, by names of your
+            own: ``{"gpu": "one-gpu"}``. Each trial, or each of its workers, gets claims made by them, and holds
+            their devices while it runs.
         pod_security_context: Who trials run as; by default user and group 65532, unless the workflow says otherwise.
         security_context: What their container may do: no more than any process without.
         inputs: Further inputs, which every trial gets as they are given to the sweep.

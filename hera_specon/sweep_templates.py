@@ -16,7 +16,7 @@ from hera_specon.answer.asked import AskedAnswer
 from hera_specon.answer.outputs import BestTrial, registered_model
 from hera_specon.answer.template import AnswerSettings, add_answer, answer_template
 from hera_specon.continuing import let_continue
-from hera_specon.devices import check_custom_resources
+from hera_specon.devices import check_claims, check_custom_resources
 from hera_specon.earlier_sweeps import sweep_after
 from hera_specon.errors import SweepError
 from hera_specon.fan_out import FanOut, arrival_template, delay_template, sweep_template
@@ -101,6 +101,7 @@ class SweepTemplates(SweepTemplateBase):
     flags: Mapping[str, FlagForm] | None = None
     own_folder: bool | Sequence[str] = False
     queue: str | None = None
+    resource_claims: Mapping[str, str] | None = None
     metrics: MetricsChoice | None = None  # type: ignore[assignment]  # wider than Hera's, which leaves ours out
     answer: bool = False
     answer_image: str | None = None
@@ -275,6 +276,7 @@ class SweepTemplates(SweepTemplateBase):
             mlflow_tracking_uri=self.mlflow_tracking_uri,
             own_folder=own_paths(self.own_folder),
             queue=self._queue(),
+            claims=check_claims(self.resource_claims),
             metrics=check_printed(self.metrics, objective, workers_range(self.workers)),
             keep=kept_checkpoints(self.keep),
             own_security=self._workflow is not None and self._workflow.security_context is not None,
@@ -328,6 +330,7 @@ class SweepTemplates(SweepTemplateBase):
         if self.policy is not None:
             check_served(self.policy, self._goal_settings())
         check_custom_resources(self.resources)
+        check_claims(self.resource_claims)
         if unknown := sorted((self.flags or {}).keys() - self.space.keys()):
             problem = f"flags= names {unknown[0]!r}, which is no hyperparameter of space="
             raise SweepError(problem)

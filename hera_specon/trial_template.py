@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from collections.abc import Sequence as Ordered
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hera.workflows import RetryStrategy
@@ -19,6 +19,7 @@ from hera.workflows.models import (
     ObjectFieldSelector,
     ParallelSteps,
     Parameter,
+    ResourceClaim,
     ResourceRequirements,
     Sequence,
     Template,
@@ -94,6 +95,7 @@ class TrialSettings:
     ``own_folder`` names what is copied into the working folder of each trial's own; None where they share one.
     ``metrics`` tells how they stand in what the program prints, None where it logs them.
     ``queue`` is the Kueue queue in which each waits, None where none does.
+    ``claims`` are the ResourceClaimTemplates of what each claims, by the names of the claims.
     """
 
     sweep: str
@@ -121,6 +123,7 @@ class TrialSettings:
     queue: str | None = None
     metrics: PrintedMetrics | None = None
     keep: labels.Keep = labels.Keep.ALL
+    claims: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def hyperparameters(self) -> tuple[str, ...]:
@@ -190,6 +193,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         problem = f"resources= {wrong}"
         raise SweepError(problem)
     pod.metadata = _metadata(pod.metadata, settings, names_cpu=_names_cpu(program.resources))
+    resources.claims = [ResourceClaim(name=name) for name in settings.claims] or None
     program.resources = resources
     pod.tolerations = tolerations(pod.tolerations, asked)
     program.security_context = program.security_context or container_security()
@@ -199,7 +203,13 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
         pod.security_context = pod_security()
     searched = settings.search is not None
     pod.pod_spec_patch = pod_patch(
-        pod.pod_spec_patch, settings.sweep, settings.grace, searched=searched, gang=gang, reader=reader
+        pod.pod_spec_patch,
+        settings.sweep,
+        settings.grace,
+        searched=searched,
+        gang=gang,
+        reader=reader,
+        claims=settings.claims,
     )
     if pod.container is not None:
         _pass_hyperparameters(pod.container, settings)

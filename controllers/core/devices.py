@@ -1,6 +1,7 @@
 """Whole devices, such as GPUs: what a trial's worker holds alone, because it cannot be shared.
 
-Kubernetes calls them extended resources.
+Kubernetes calls them extended resources. Those behind ResourceClaims are of a kind for each DeviceClass, by the name
+that Kubernetes has for it among resources.
 """
 
 import re
@@ -14,6 +15,8 @@ MOST_OF_A_KIND: Final = 2**31 - 1
 _MOST_NAME: Final = 253 + 1 + 63
 _KIND = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _NATIVE: Final = "kubernetes.io/"
+_OF_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+_MOST_CLASS: Final = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,19 @@ NO_DEVICES: Final = Devices()
 def is_device(resource: str) -> bool:
     """Return whether a resource of this name is a device to Kubernetes: it has a domain that is not Kubernetes' own.
 
-    As IsExtendedResourceName does in pkg/apis/core/v1/helper, ``cpu``, ``hugepages-2Mi`` and the like are none.
+    As IsExtendedResourceName does in pkg/apis/core/v1/helper, ``cpu``, ``hugepages-2Mi`` and the like are none. One
+    of a DeviceClass is.
     """
-    return len(resource) <= _MOST_NAME and _NATIVE not in resource and _KIND.fullmatch(resource) is not None
+    named = resource.removeprefix(_OF_CLASS)
+    return len(resource) <= _MOST_NAME and _NATIVE not in named and _KIND.fullmatch(resource) is not None
+
+
+def device_class_kind(name: str) -> str:
+    """Return the kind that devices of a DeviceClass are of; empty where that is no name of one."""
+    kind = _OF_CLASS + name
+    return kind if 0 < len(name) <= _MOST_CLASS and "/" not in name and is_device(kind) else ""
+
+
+def is_of_class(kind: str) -> bool:
+    """Return whether devices of this kind are those of a DeviceClass, which claims are made for."""
+    return kind.startswith(_OF_CLASS)

@@ -1,6 +1,7 @@
 """The Argo expressions in a sweep's manifest: one text for the code that writes and for the code that reads it."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from controllers.core.annotations import of_sweep
@@ -158,6 +159,23 @@ def worker_container(sweep: str) -> str:
     return f"{{{{={_ATTEMPT} != '' && {_is_stopped(sweep)} ? {_ENDS} : {{name: 'main'}} }}}}"
 
 
+def resource_claims(sweep: str, claims: Mapping[str, str], *, gang: bool) -> str:
+    """Return the expression of the resource claims of a trial's pod: ResourceClaimTemplates by the claims' names.
+
+    The pod that only ends the step of a stopped trial claims nothing: it would wait until a device is free.
+    """
+    made = ", ".join(
+        f"{{name: '{name}', resourceClaimTemplateName: '{template}'}}" for name, template in claims.items()
+    )
+    begun = _ATTEMPT if gang else "retries"
+    return f"{{{{={begun} != '' && {_is_stopped(sweep)} ? [] : [{made}]}}}}"
+
+
+def claim_templates(patch: str) -> dict[str, str]:
+    """Return the ResourceClaimTemplates in a podSpecPatch with ``resource_claims``, by the names of the claims."""
+    return dict(_CLAIMED.findall(patch))
+
+
 def without_argo(patch: str) -> str:
     """Return a trial's podSpecPatch with our expressions worked out for a place where no pod waits or is stopped."""
     for expression, value in _WITHOUT_ARGO:
@@ -203,6 +221,11 @@ def _for_any_sweep(expression: str) -> re.Pattern[str]:
     return re.compile(re.escape(expression).replace(_ANY, _ANY_SWEEP).replace(needs, f"(?:{needs})?"))
 
 
+def _any_claims(expression: str) -> re.Pattern[str]:
+    none = re.escape("[] : []")
+    return re.compile(_for_any_sweep(expression).pattern.replace(none, rf"{none[:-4]}\[[^\]]*\]"))
+
+
 _ANY: Final = "ANYSWEEP"
 _WITHOUT_ARGO: Final = (
     (_for_any_sweep(gates(_ANY)), "[]"),
@@ -214,8 +237,10 @@ _WITHOUT_ARGO: Final = (
     (_for_any_sweep(worker_gates(_ANY)), "[]"),
     (_for_any_sweep(worker_gates(_ANY, first=True)), "[]"),
     (_for_any_sweep(worker_container(_ANY)), '{"name": "main"}'),
+    *((_any_claims(resource_claims(_ANY, {}, gang=gang)), "[]") for gang in (False, True)),
 )
 
+_CLAIMED: Final = re.compile(r"\{name: '([a-z0-9-]{1,63})', resourceClaimTemplateName: '([a-z0-9.-]{1,253})'\}")
 _NUMBER: Final = 424242
 _COUNT: Final = re.compile(_for_any_sweep(workers(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "[0-9]+"))
 _TRIED: Final = re.compile(_for_any_sweep(retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))

@@ -236,10 +236,12 @@ def _open_channel(request: SubmitRequest, written: str | None) -> "tuple[Channel
 def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
     from hera_specon.advice import advice  # noqa: PLC0415 - as below
     from hera_specon.cluster.access import claim_warnings, device_warnings, gang_warnings  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.cluster.claimed_devices import claimed_device_warnings  # noqa: PLC0415 - as above
     from hera_specon.goals import named_policies, submission_warnings  # noqa: PLC0415
     from hera_specon.risks import deaf_searches, policies_in, risks  # noqa: PLC0415
     from hera_specon.submission.checks import (  # noqa: PLC0415
         after_warning,
+        asked_claims,
         asked_devices,
         asked_gangs,
         host_path_warning,
@@ -264,6 +266,7 @@ def _warn(manifest: Mapping[str, Any], access: "Access | None") -> None:
     if access is not None:
         warnings += claim_warnings(access, state_claims(manifest))
         warnings += device_warnings(access, asked_devices(manifest))
+        warnings += claimed_device_warnings(access, asked_claims(manifest))
         warnings += gang_warnings(access, asked_gangs(manifest))
     for warning in filter(None, warnings):
         say(f"Warning: {warning}", err=True)

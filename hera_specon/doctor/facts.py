@@ -128,9 +128,10 @@ class QueueFacts:
 class VolumeFacts:
     """For each claim of a sweep in the namespace ``name``: why it cannot be used, empty where it can, and what to know.
 
-    ``too_large`` tells of trials that no node holds.
+    ``too_large`` tells of trials that no node holds, ``claimed`` what to know of the devices that they claim.
     """
 
     name: str
     claims: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
     too_large: Sequence[str] = ()
+    claimed: Sequence[str] = ()

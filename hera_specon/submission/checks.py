@@ -11,7 +11,7 @@ from controllers.core.after_sweeps import after_in
 from controllers.core.annotations import most_read_of, why_unnameable
 from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
-from controllers.core.expressions import gates, retries_without_argo, worker_gates
+from controllers.core.expressions import claim_templates, gates, retries_without_argo, worker_gates
 from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
 from controllers.core.stop_rules import rules_in
@@ -279,6 +279,14 @@ def asked_devices(manifest: Manifest) -> dict[str, Devices]:
     """Return the devices that each trial of a sweep asks for, by the sweep's name."""
     return {
         sweep_of(template): devices_asked(program(template).get("resources") or {})
+        for template in trial_templates(manifest)
+    }
+
+
+def asked_claims(manifest: Manifest) -> dict[str, dict[str, str]]:
+    """Return the ResourceClaimTemplates of each trial's claims, by the claims' names, by the name of its sweep."""
+    return {
+        sweep_of(template): claim_templates(str(template.get("podSpecPatch") or ""))
         for template in trial_templates(manifest)
     }
 

@@ -69,6 +69,10 @@ KUEUE_PROGRAM: Final = Program("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", 
 """Built by the tests that need it: it takes minutes, and most have no use for it."""
 KARPENTER_PROGRAM: Final = Program("karpenter", "karpenter", ".", ("-ldflags=-s -w",))
 """Few tests need it: they build it, and a cluster comes up without it."""
+DRA_PROGRAM: Final = Program(
+    "dra-driver", "dra", "sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin", ("-ldflags=-s -w",)
+)
+"""Likewise."""
 PROGRAMS: Final = (KUBERNETES_PROGRAM, *ARGO_PROGRAMS, PAUSE_PROGRAM, DNS_PROGRAM, KWOK_PROGRAM)
 
 

@@ -20,11 +20,14 @@ from controllers.core.actions import Migrate, Resize
 from controllers.core.model import Phase
 from controllers.worlds.argo.calls.api import (
     CONFIG_MAPS,
+    DEVICE_CLASSES,
     EVENTS,
     LIMIT_RANGES,
     NODES,
     PODS,
     QUOTAS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
     WORKFLOWS,
     Json,
     KubeApi,
@@ -161,7 +164,7 @@ def _watch(resource: Resource) -> Deed:
 
 
 def _where(resource: Resource, namespace: str) -> str:
-    return resource.path() if resource is NODES else resource.path(namespace)
+    return resource.path() if resource in {NODES, RESOURCE_SLICES, DEVICE_CLASSES} else resource.path(namespace)
 
 
 def _object(name: str) -> Json:
@@ -208,6 +211,12 @@ DEEDS: Mapping[tuple[str, str], Deed] = {
     ("resourcequotas", "watch"): _watch(QUOTAS),
     ("limitranges", "list"): _list(LIMIT_RANGES),
     ("limitranges", "watch"): _watch(LIMIT_RANGES),
+    ("resourceclaims", "list"): _list(RESOURCE_CLAIMS),
+    ("resourceclaims", "watch"): _watch(RESOURCE_CLAIMS),
+    ("resourceslices", "list"): _list(RESOURCE_SLICES),
+    ("resourceslices", "watch"): _watch(RESOURCE_SLICES),
+    ("deviceclasses", "list"): _list(DEVICE_CLASSES),
+    ("deviceclasses", "watch"): _watch(DEVICE_CLASSES),
     ("nodes", "list"): _list(NODES),
     ("nodes", "watch"): _watch(NODES),
     ("pods", "get"): lambda api, namespace: pod_changes.check_same_pod(api, _nobody(namespace)),

@@ -13,6 +13,7 @@ from controllers.core.results import TrialResult
 from controllers.worlds.argo.calls.api import WORKFLOWS
 from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.deciding.actions import Refusal, command_for
+from controllers.worlds.argo.deciding.bounded_shares import why_kept
 from controllers.worlds.argo.deciding.commands import Annotate, Command, Evict, SetShare, WithdrawShare
 from controllers.worlds.argo.deciding.denied_shares import DeniedShares
 from controllers.worlds.argo.deciding.planner import Planner, Timeouts
@@ -66,6 +67,7 @@ class ArgoWorld:
         self._cluster_can = cluster_can
         self._denied = DeniedShares()
         self._kept_told: set[str] = set()
+        self._unread_told: set[str] = set()
         self._campaign = campaign
         self._events = events
         self._timeouts = timeouts or Timeouts()
@@ -102,10 +104,12 @@ class ArgoWorld:
         self._executor.forget_all_but(uids)
         self._denied.forget_all_but(uids)
         self._kept_told &= uids
+        self._unread_told &= uids
         self._adopt_workflow()
         planner = Planner(seen.room, self._epoch(), self._timeouts, seen.grants, self._ends_soon)
         for trial, state in seen.states.items():
             self._tell_kept_share(seen.trials[trial], state.attempt)
+            self._tell_unread_devices(state.attempt)
             self._tell_changes(before.trials.get(trial), seen.trials[trial], state.attempt)
             command = planner.next_command(state, self._executor.asked(state.attempt))
             if command is not None:
@@ -224,12 +228,20 @@ class ArgoWorld:
         return begun
 
     def _tell_kept_share(self, trial: Trial, attempt: Attempt | None) -> None:
-        if attempt is None or attempt.uid in self._kept_told or not trial.steady or not attempt.why_no_shares:
+        if attempt is None or attempt.uid in self._kept_told or not trial.steady:
             return
-        self._kept_told.add(attempt.uid)
-        self._events.tell(attempt.lead, "ShareKept", attempt.why_no_shares)
-        workflow = self._campaign.workflow
-        warn_once(f"{self._campaign.uid}: shares", f"workflow {workflow}: {attempt.why_no_shares}")
+        if why := why_kept(attempt, self._looks.last.room.nodes):
+            self._kept_told.add(attempt.uid)
+            self._events.tell(attempt.lead, "ShareKept", why)
+            warn_once(f"{self._campaign.uid}: shares", f"workflow {self._campaign.workflow}: {why}")
+
+    def _tell_unread_devices(self, attempt: Attempt | None) -> None:
+        if attempt is None or attempt.uid in self._unread_told or not (why := attempt.devices_unread):
+            return
+        self._unread_told.add(attempt.uid)
+        self._events.tell(attempt.lead, "DevicesNotCounted", f"{why}; the scheduler finds its node")
+        where = f"workflow {self._campaign.workflow}"
+        warn_once(f"{self._campaign.uid}: devices", f"{where}: the devices of its trials are not counted: {why}")
 
     def _tell_changes(self, before: Trial | None, trial: Trial, attempt: Attempt | None) -> None:
         if attempt is None or before is None:

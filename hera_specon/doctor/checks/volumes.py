@@ -1,4 +1,4 @@
-"""The claims that hold checkpoints, and trials that no node holds."""
+"""The claims that hold checkpoints, trials that no node holds, and devices that they claim."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from hera_specon.doctor.findings import Finding, fault, ok, warning
 
 
 def check_volumes(facts: VolumeFacts) -> Iterator[Finding]:
-    """Yield whether the volumes of a sweep are there for every node, and its trials not too large."""
+    """Yield whether the volumes of a sweep are there for every node, its trials not too large, their devices there."""
     for claim, (problem, warnings) in facts.claims.items():
         subject, show = f"claim {claim}", f"kubectl describe persistentvolumeclaim {claim} -n {facts.name}"
         if problem:
@@ -20,3 +20,6 @@ def check_volumes(facts: VolumeFacts) -> Iterator[Finding]:
         yield warning(
             "nodes", found, "Ask for less, or see whether an autoscaler adds such a node.", "kubectl get nodes"
         )
+    show = f"kubectl get resourceslices,deviceclasses && kubectl get resourceclaimtemplates -n {facts.name}"
+    for found in facts.claimed:
+        yield warning("resource claims", found, "See what the drivers offer and what the template asks for.", show)

@@ -10,6 +10,7 @@ from controllers.worlds.argo.calls.errors import ApiError
 from controllers.worlds.argo.calls.untrusted import at, mappings, strings, text
 from controllers.worlds.argo.reading.pods import LABEL_WORKFLOW
 from hera_specon.cluster.access import Access, claim_warnings, device_warnings, gang_warnings
+from hera_specon.cluster.claimed_devices import claimed_device_warnings
 from hera_specon.doctor.checks.controller import ACTS
 from hera_specon.doctor.checks.permissions import EXECUTOR, USER
 from hera_specon.doctor.facts import (
@@ -25,7 +26,7 @@ from hera_specon.doctor.facts import (
 )
 from hera_specon.doctor.reading.look import ask, look, look_at_all, may_account, may_i
 from hera_specon.doctor.sweep_needs import SweepNeeds
-from hera_specon.submission.checks import asked_devices, asked_gangs, state_claims
+from hera_specon.submission.checks import asked_claims, asked_devices, asked_gangs, state_claims
 
 NAMESPACES: Final = Resource("api/v1", "namespaces")
 ACCOUNTS: Final = Resource("api/v1", "serviceaccounts")
@@ -170,7 +171,11 @@ def read_volumes(access: Access, needs: SweepNeeds) -> VolumeFacts:
         ]
     except ApiError:
         too_large = []  # what stands against listing nodes is told of nodes
-    return VolumeFacts(name=access.namespace, claims=claims, too_large=too_large)
+    try:
+        claimed = [*claimed_device_warnings(access, asked_claims(needs.manifest))]
+    except ApiError:
+        claimed = []  # likewise
+    return VolumeFacts(name=access.namespace, claims=claims, too_large=too_large, claimed=claimed)
 
 
 def _claim(access: Access, claim: str) -> tuple[str, Sequence[str]]:

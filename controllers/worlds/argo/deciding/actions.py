@@ -10,7 +10,16 @@ from controllers.core.annotations import MOST_OF_ONE, AnnotationError, check_fit
 from controllers.core.lineage import MOST_CLONES, clone_annotations
 from controllers.core.model import NodeName, Phase
 from controllers.worlds.argo.deciding.bounded_shares import bounded
-from controllers.worlds.argo.deciding.commands import Annotate, Annotations, Command, Leave, OpenGates, SetShare, Told
+from controllers.worlds.argo.deciding.commands import (
+    Annotate,
+    Annotations,
+    Command,
+    Leave,
+    OpenGates,
+    SetShare,
+    Told,
+    bound_to,
+)
 from controllers.worlds.argo.deciding.planner import choice
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.limits import why_no_more, why_not_the_last
@@ -120,6 +129,8 @@ def _why_it_cannot_leave(state: TrialState, attempt: Attempt, seen: CampaignSnap
 
 
 def _move(action: Migrate, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Leave | Refusal:
+    if attempt.devices_unread:
+        return Refusal(f"no node can be chosen for it: {attempt.devices_unread}")
     nodes = action.nodes
     to, here = written_nodes(nodes), written_nodes(attempt.nodes)
     if to == here:
@@ -209,6 +220,8 @@ def _place(
         return Refusal("the trial does not wait for a place")
     if attempt.queued:
         return Refusal("Kueue has not admitted it yet")
+    if attempt.devices_pending:
+        return Refusal("Kubernetes has not made all of its resource claims yet")
     trial, room, nodes = state.definition, seen.room, action.nodes
     point = action.point or trial.point
     if trial.asks and not point:
@@ -234,7 +247,7 @@ def _place(
     if attempt.gang:
         # The gates open together, once each worker has its pod.
         return choice(state, attempt, nodes, point)
-    bound = tuple(room.nodes[node] for node in nodes) or (None,)
+    bound = bound_to(attempt, [room.nodes[node] for node in nodes]) or (None,)
     return OpenGates(attempt, bound, "as its policy wants", point=point)
 
 

@@ -5,18 +5,24 @@ they allow nothing of is refused: a trial that was given less gets back what it 
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from controllers.core.actions import Resize
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.snapshot import CampaignSnapshot
 from controllers.worlds.argo.meaning.trials import TrialState
+from controllers.worlds.argo.reading.nodes import NodeRecord
 from controllers.worlds.argo.reading.pods import whole_milli
+from controllers.worlds.argo.reading.versions import CLAIMS_RESIZE_SINCE
+
+CLAIMS_KEEP: Final = "the API server changes no share of a pod with resource claims"
 
 
 def bounded(action: Resize, state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> Resize | str:
     """Return ``action`` with as many cores as the trial's attempt may get, or why it keeps what it has."""
-    if why_not := attempt.why_no_shares:
+    if why_not := why_kept(attempt, seen.room.nodes):
         return why_not
     wanted = action.cpu
     most, why_not = min(_at_most(state, attempt, seen))
@@ -27,6 +33,16 @@ def bounded(action: Resize, state: TrialState, attempt: Attempt, seen: CampaignS
     if whole_milli(cpu) == whole_milli(attempt.share.wanted):
         return why_not if wanted > cpu else f"a LimitRange of the namespace allows no less than {least:g} cores"
     return replace(action, cpu=cpu)
+
+
+def why_kept(attempt: Attempt, nodes: Mapping[str, NodeRecord]) -> str | None:
+    """Return why an attempt keeps its share as long as it runs, None where it may change; ``nodes`` by name."""
+    if why_not := attempt.why_no_shares:
+        return why_not
+    old = (node for name in attempt.nodes if (node := nodes.get(name)) and not node.resizes_with_claims)
+    if attempt.claims and next(old, None):
+        return f"{CLAIMS_KEEP}: it takes Kubernetes {CLAIMS_RESIZE_SINCE.major}.{CLAIMS_RESIZE_SINCE.minor}"
+    return None
 
 
 def _at_most(state: TrialState, attempt: Attempt, seen: CampaignSnapshot) -> list[tuple[float, str]]:

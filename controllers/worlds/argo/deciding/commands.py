@@ -3,7 +3,7 @@
 The marks on the pods record how far a move has come, so a controller that is killed at any instant goes on from there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
@@ -27,6 +27,11 @@ class Told:
     reason: str
     note: str
     warning: bool = field(default=False, kw_only=True)
+
+
+def bound_to(attempt: Attempt, nodes: Sequence[NodeRecord | None]) -> tuple[NodeRecord | None, ...]:
+    """Return what the workers of an attempt are bound to: ``nodes``, or none where their devices are not known."""
+    return (None,) * len(nodes) if attempt.devices_unread else tuple(nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from controllers.worlds.argo.deciding.commands import (
     OpenGates,
     Told,
     WithdrawShare,
+    bound_to,
 )
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.limits import allowance, leaves_alike, why_no_more_leaving
@@ -189,8 +190,8 @@ class Planner:
             return None  # only the policy opens the gates, by a Place
         if limit := _limit_before(state, attempt):
             return limit
-        if attempt.queued:
-            return None  # Kueue takes its own gates away once it has admitted it
+        if attempt.queued or attempt.devices_pending:
+            return None  # Kueue takes its own gates away once it has admitted it, and claims are made within seconds
         chosen = state.targets_of_previous or attempt.marks.place
         if not chosen and self.now < attempt.created_at + pause_s(state.history.idling.barren):
             return None
@@ -218,7 +219,7 @@ class Planner:
 
     def _opening(self, state: TrialState, attempt: Attempt, nodes: Sequence[str], why: str) -> OpenGates:
         left, known = _left_nodes(state), self.room.nodes
-        bound = tuple(known.get(name) for name in nodes) or (None,) * len(attempt.workers)
+        bound = bound_to(attempt, [known.get(name) for name in nodes]) or (None,) * len(attempt.workers)
         return OpenGates(attempt, bound, why, left, state.definition.point)
 
     def _nodes_for(self, state: TrialState, attempt: Attempt) -> tuple[str, ...]:
@@ -246,7 +247,7 @@ class Planner:
             fits = worker.gated and not self._why_unfit(state, attempt, [name])
             nodes.append(known[name] if fits else None)
         why = "the others of its gang have started"
-        return OpenGates(attempt, tuple(nodes), why, point=state.definition.point)
+        return OpenGates(attempt, bound_to(attempt, nodes), why, point=state.definition.point)
 
     def _for_unscheduled(self, state: TrialState, attempt: Attempt, staying: Iterable[PodRecord]) -> Evict | None:
         """Return what pods need that were let go, are on no node yet, and cannot start where they were sent."""

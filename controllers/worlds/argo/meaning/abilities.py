@@ -6,10 +6,9 @@ from typing import Final
 
 from controllers.core.actions import ACTION_KINDS, Action, Resize
 from controllers.worlds.argo.reading.nodes import NodeRecord
-from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version
+from controllers.worlds.argo.reading.versions import CLAIMS_RESIZE_SINCE, RESIZES_SINCE, Version
 
 _POD_LEVEL: Final = Version(1, 36)
-_CLAIMS: Final = Version(1, 37)
 _KUBERNETES: Final = RESIZES_SINCE
 _ARGO: Final = Version(3, 6)
 _TELLS_LAST: Final = Version(3, 7)
@@ -67,7 +66,7 @@ class Abilities:
     @property
     def limits(self) -> list[str]:
         """What newer versions can do that these cannot, each in words."""
-        kept = (("pod-level resources", _POD_LEVEL), ("resource claims", _CLAIMS))
+        kept = (("pod-level resources", _POD_LEVEL), ("resource claims", CLAIMS_RESIZE_SINCE))
         pods = [what for what, since in kept if self.kubernetes is not None and self.kubernetes < since]
         limits = [f"pods with {' or '.join(pods)} keep the share that they begin with"] if pods else []
         if self.argo is not None and self.argo < _TELLS_LAST:

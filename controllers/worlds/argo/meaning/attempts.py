@@ -111,6 +111,21 @@ class Attempt:
         return any(worker.queueing is not None and worker.queueing.waits for worker in self.workers)
 
     @property
+    def devices_pending(self) -> bool:
+        """Whether Kubernetes has yet to make some of its resource claims: until then none of it can be scheduled."""
+        return any(worker.devices_pending for worker in self.workers)
+
+    @property
+    def devices_unread(self) -> str:
+        """Why it is not known which devices it claims, so that only the scheduler can find its nodes; else empty."""
+        return next((worker.devices_unread for worker in self.workers if worker.devices_unread), "")
+
+    @property
+    def claims(self) -> bool:
+        """Whether its containers name resource claims."""
+        return any(worker.resource_claims.fixed for worker in self.workers)
+
+    @property
     def why_no_shares(self) -> str | None:
         """Why its share must never change, None where it may."""
         held = (worker.queueing for worker in self.workers)

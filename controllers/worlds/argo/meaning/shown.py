@@ -28,8 +28,8 @@ def trial_of(
     """
     definition, phase, attempt, asked = state.definition, state.phase, state.attempt, state.asked
     waits = phase is Phase.SUSPENDED or (phase is Phase.PENDING and state.waits_to_begin)
-    # First Kueue admits it. A node that was chosen before might be full by then.
-    waits = waits and not (attempt is not None and attempt.queued)
+    # First Kueue admits it, and its claims are made. A node that was chosen before might be full by then.
+    waits = waits and not (attempt is not None and (attempt.queued or attempt.devices_pending))
     if waits and isinstance(state.pending, Place):
         waits, phase = False, Phase.PENDING
     submitted_at = max(0.0, state.submitted_at - origin)

@@ -16,6 +16,7 @@ from controllers.core.stop_rules import StopRules
 from controllers.worlds.argo.calls.api import LIMIT_RANGES, NODES, PODS, QUOTAS, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.grants import GrantReviews, Grants, LeaveBy
 from controllers.worlds.argo.calls.write_queue import WriteQueue
+from controllers.worlds.argo.meaning.device_watch import DeviceWatch
 from controllers.worlds.argo.meaning.leaving import LeavingNodes
 from controllers.worlds.argo.meaning.node_kinds import KindsSeen
 from controllers.worlds.argo.meaning.room import Claims, NodeRequests
@@ -147,6 +148,7 @@ class ClusterView:
             )
             for namespace in self._namespaces
         ]
+        self._devices = DeviceWatch(self._namespaces, self._watch)
         self._told_of_elsewhere = False
         self._by_workflow: dict[str, list[PodRecord]] = {}
         self._index_version = -1
@@ -276,7 +278,12 @@ class ClusterView:
     def requests(self) -> NodeRequests:
         """Return what all pods request of the nodes, summed up again after a change, if it is not too soon."""
         with self._requests_lock:
-            counted: Sequence[Reflector[Any]] = (*self._pods, *self._of_others(), self._nodes)
+            counted: Sequence[Reflector[Any]] = (
+                *self._pods,
+                *self._of_others(),
+                self._nodes,
+                *self._devices.reflectors,
+            )
             version = sum(reflector.version for reflector in counted)
             began = time.monotonic()
             changed = version != self._requests_version or began >= self._claims.next_end
@@ -285,10 +292,12 @@ class ClusterView:
                 pods = self.trial_pods()
                 made = (pod for pod in pods if (of := ours.get(pod.workflow_uid)) is not None and of.made(pod))
                 believed = self._claims.believed(made, began)
-                nodes = self._nodes.records()
+                devices = self._devices.devices()
+                nodes = devices.with_devices(self._nodes.records())
                 self.kinds_seen.look(nodes)
                 leaving = self._leaving.deadlines(nodes, self.api.epoch() or 0.0)
-                self._requests = NodeRequests(nodes, pods, self.other_pods(), believed, leaving)
+                others = devices.held_by_others(pods, self.other_pods())
+                self._requests = NodeRequests(nodes, pods, others, believed, leaving)
                 self._requests_version = version
                 ended = time.monotonic()
                 self._requests_until = ended + rest_s(ended - began)
@@ -306,7 +315,7 @@ class ClusterView:
         return (*self._pods, *self._workflows, self._nodes, *self._others)
 
     def _all(self) -> Sequence[Reflector[Any]]:
-        all_other = (*self._quotas, *self._ranges)
+        all_other = (*self._quotas, *self._ranges, *self._devices.reflectors)
         return (*self._needed(), *all_other, *(() if self._elsewhere is None else (self._elsewhere,)))
 
     def _of_namespaces(self) -> Sequence[Sequence[Reflector[Any]]]:
@@ -332,12 +341,12 @@ class ClusterView:
 
     def _pods_by_workflow(self) -> Mapping[str, list[PodRecord]]:
         with self._index_lock:
-            version = sum(reflector.version for reflector in self._pods)
+            version = sum(reflector.version for reflector in self._pods) + self._devices.version
             if version != self._index_version:
                 index: dict[str, list[PodRecord]] = {}
-                for reflector in self._pods:
-                    for record in reflector.records():
-                        index.setdefault(record.workflow_uid, []).append(record)
+                records = [record for reflector in self._pods for record in reflector.records()]
+                for record in self._devices.of_pods(records):
+                    index.setdefault(record.workflow_uid, []).append(record)
                 self._by_workflow, self._index_version = index, version
             return self._by_workflow
 

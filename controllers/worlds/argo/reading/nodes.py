@@ -12,7 +12,7 @@ from controllers.worlds.argo.reading.demands import HOSTNAME, Demands, Taint, la
 from controllers.worlds.argo.reading.node_kinds import KARPENTER, NO_KIND, NOTHING_GIVEN, GivenKinds, MachineKind
 from controllers.worlds.argo.reading.notices import Notice, notices_of
 from controllers.worlds.argo.reading.pods import Resources
-from controllers.worlds.argo.reading.versions import RESIZES_SINCE, Version, version_in
+from controllers.worlds.argo.reading.versions import CLAIMS_RESIZE_SINCE, RESIZES_SINCE, Version, version_in
 
 ZONE: Final = "topology.kubernetes.io/zone"
 
@@ -47,6 +47,14 @@ class NodeRecord:
     def resizes(self) -> bool:
         """Whether its kubelet may change the shares of running pods."""
         return self.kubelet is None or self.kubelet >= RESIZES_SINCE
+
+    @property
+    def resizes_with_claims(self) -> bool:
+        """Whether the shares of running pods with resource claims may change there.
+
+        No kubelet is newer than its API server.
+        """
+        return self.kubelet is None or self.kubelet >= CLAIMS_RESIZE_SINCE
 
     @property
     def karpenters(self) -> bool:

@@ -30,6 +30,7 @@ from controllers.worlds.argo.reading.demands import ANY_NODE, Demands, demands_o
 from controllers.worlds.argo.reading.marks import Marks, read_marks
 from controllers.worlds.argo.reading.pod_ends import Leaving, disrupted, failure_of, leaving_of
 from controllers.worlds.argo.reading.queueing import Queueing, queueing_of
+from controllers.worlds.argo.reading.resource_claims import NO_CLAIMS, PodClaims, claims_of
 from controllers.worlds.argo.reading.versions import Version, argo_version
 from mlflow_hooks.contract import ENV_LEAVE_FILE, ENV_LINEAGE, ENV_RUN, ENV_RUN_CONTEXT
 
@@ -130,7 +131,8 @@ class PodRecord:
     that Kubernetes makes it leave.
 
     ``argo`` is the version of the Argo that made it, None where its containers do not tell. ``queueing`` is how Kueue
-    holds it, None where it does not.
+    holds it, None where it does not. ``devices_unread`` says why it is not known which devices its ``resource_claims``
+    ask for, ``devices_pending`` tells that these are yet to be made; else ``requests`` have them.
 
     ``rank`` is the worker's in its attempt. ``gang`` tells that this may have others: ``size`` is how many workers it
     has by now, ``token`` what tells it from all other attempts.
@@ -170,6 +172,9 @@ class PodRecord:
     disrupted: bool = False
     argo: Version | None = None
     queueing: Queueing | None = None
+    resource_claims: PodClaims = NO_CLAIMS
+    devices_unread: str = ""
+    devices_pending: bool = False
     rank: int = 0
     gang: bool = False
     size: int = 1
@@ -178,7 +183,8 @@ class PodRecord:
     @property
     def weight(self) -> int:
         """How much room its record takes, in kilobytes, roughly."""
-        return 1 + ((0 if self.definition is None else self.definition.length) + self.demands.length) // 1024
+        own = 0 if self.definition is None else self.definition.length
+        return 1 + (own + self.demands.length + self.resource_claims.length) // 1024
 
     def is_told_a_run(self, *, goes_on: bool) -> bool:
         """Return whether its program shall be told a run to log to: if it makes its own, only where it ``goes_on``."""
@@ -280,6 +286,7 @@ def project_pod(pod: Json) -> PodRecord | None:
         disrupted=disrupted(pod),
         argo=argo_version(pod),
         queueing=queueing_of(pod, pod_labels, annotations),
+        resource_claims=claims_of(pod),
         demands=demands_of(
             pod,
             bound=labels.ANNOTATION_PLACED_ON in annotations and labels.ANNOTATION_OWN_HOST not in annotations,

@@ -28,6 +28,9 @@ class Version:
 RESIZES_SINCE: Final = Version(1, 33)
 """The first Kubernetes, API server and kubelet, that changes the shares of running pods without being told to."""
 
+CLAIMS_RESIZE_SINCE: Final = Version(1, 37)
+"""The first Kubernetes whose API server changes the shares of a pod with resource claims."""
+
 
 @lru_cache(maxsize=64)  # every pod and node has one, and they are few
 def version_in(written: str) -> Version | None:

@@ -13,7 +13,14 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from controllers.worlds.argo.calls.api import Json, KubeApi
-from controllers.worlds.argo.calls.errors import ApiError, ForbiddenError, GoneError, TooLargeError, UnavailableError
+from controllers.worlds.argo.calls.errors import (
+    ApiError,
+    ForbiddenError,
+    GoneError,
+    NotFoundError,
+    TooLargeError,
+    UnavailableError,
+)
 from controllers.worlds.argo.calls.untrusted import TooManyPartsError, at, parsed, text, whole
 from controllers.worlds.argo.reading.definitions import warn_once
 
@@ -31,8 +38,8 @@ _TOO_SHORT_S = 0.3
 class Collection:
     """What to watch: the path of a collection and a selection of it. ``page`` objects are asked for at once.
 
-    ``expendable`` tells that nobody is warned where it is not allowed. ``most`` bounds the weight of the records of one
-    namespace: what is beyond is left out, so that one tenant's objects leave room for the others'.
+    ``expendable`` tells that nobody is warned where it is not allowed, or not served. ``most`` bounds the weight of the
+    records of one namespace: what is beyond is left out, so that one tenant's objects leave room for the others'.
     """
 
     path: str
@@ -46,13 +53,15 @@ class Collection:
 class WatchTiming:
     """How often a watch does what, in seconds.
 
-    A watch is opened again every ``watch_s``, which tells a quiet one from a dead one.
+    A watch is opened again every ``watch_s``, which tells a quiet one from a dead one. What the server does not serve
+    is asked for again after ``absent_s``: it may be upgraded.
     """
 
     watch_s: float = 20.0
     relist_s: float = 1800.0
     first_wait_s: float = 0.2
     most_wait_s: float = 10.0
+    absent_s: float = 300.0
 
 
 class Reflector(Generic[R]):
@@ -92,6 +101,7 @@ class Reflector(Generic[R]):
         self.heard_at = since_boot()
         self.version = 0
         self.refused: ForbiddenError | None = None
+        self.absent = False
         self._thread = threading.Thread(target=self._run, name=f"watch{collection.path}", daemon=True)
 
     def start(self) -> None:
@@ -119,6 +129,11 @@ class Reflector(Generic[R]):
         """Wait for a whole list, at most ``within_s``; return whether there is one."""
         return self._synced.wait(within_s)
 
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer: a whole list, or that there is none for this account."""
+        return self.synced or self.refused is not None or self.absent
+
     def records(self) -> list[R]:
         """Return the records as they are now."""
         with self._lock:
@@ -132,6 +147,13 @@ class Reflector(Generic[R]):
                 if not self._version_of_list or began - self._listed_at > self._timing.relist_s:
                     self._list()
                 self._watch()
+            except NotFoundError as error:
+                if not self._collection.expendable:
+                    failures += 1
+                    self._note(error, failures)
+                else:
+                    self._turn(absent=True)
+                    self._stop.wait(self._timing.absent_s)
             except ApiError as error:
                 failures += 1
                 self._note(error, failures)
@@ -148,9 +170,18 @@ class Reflector(Generic[R]):
             return
         if isinstance(error, ForbiddenError):
             # Until it is lifted: a server that is away now and then does not lift it.
-            self.refused = error
+            self._turn(refused=error)
         if failures == 1 and not (self.refused and self._collection.expendable):
             _LOG.warning("watch of %s is interrupted: %s", self._collection.path, error)
+
+    def _turn(self, refused: ForbiddenError | None = None, *, absent: bool = False) -> None:
+        """Note whether it is refused, or not served: that is a change, too."""
+        changed = (refused is None, absent) != (self.refused is None, self.absent)
+        self.refused, self.absent = refused, absent
+        if changed:
+            with self._lock:
+                self.version += 1
+            self._changed()
 
     def _wait_s(self, failures: int) -> float:
         wait = min(self._timing.most_wait_s, self._timing.first_wait_s * 2.0 ** min(failures - 1, 16))
@@ -175,9 +206,10 @@ class Reflector(Generic[R]):
             self.heard_at = since_boot()
         with self._lock:
             self._records = records
+            # Before the version tells of it: who looks again by the version must not miss that the list is there.
+            self._synced.set()
             self.version += 1
         self._version_of_list, self._listed_at = version, time.monotonic()
-        self._synced.set()
         self._changed()
 
     def _watch(self) -> None:
@@ -189,7 +221,7 @@ class Reflector(Generic[R]):
         }
         response = self._api.open_watch(self._collection.path, query, self._timing.watch_s + 5)
         self._response = response
-        self.refused = None
+        self._turn()
         self.heard_at = since_boot()
         try:
             lines = _lines(response)

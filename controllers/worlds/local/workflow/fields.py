@@ -110,6 +110,7 @@ IGNORED: Final[Mapping[str, Mapping[str, str]]] = {
 """Fields without meaning on one machine that do no harm when left aside, each with the reason."""
 
 REASONS: Final[Mapping[str, str]] = {
+    "claims": "devices behind ResourceClaims are a cluster's: leave resource_claims= out, or use Resources(gpus=1)",
     "templateDefaults": "write these fields into the templates",
     "templateRef": "the local world cannot read templates of other objects",
     "workflowTemplateRef": "the local world cannot read templates of other objects",

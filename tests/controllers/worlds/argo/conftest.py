@@ -43,10 +43,12 @@ class Told:
     """Events as they were told."""
 
     reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def tell(self, pod: PodRecord, reason: str, note: str, *, warning: bool = False) -> None:
-        del pod, note, warning
+        del pod, warning
         self.reasons.append(reason)
+        self.notes.append(note)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from controllers.worlds.argo.calls.api import KubeApi
 
 Json = dict[str, Any]
 COLLECTIONS = ("pods", "nodes", "workflows", "configmaps", "events", "resourcequotas", "limitranges")
+CLAIMED = ("resourceslices", "deviceclasses", "resourceclaims")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Store:
     """Objects by collection and ``namespace/name``, and every change since the last compaction."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, dict[str, Json]] = {name: {} for name in COLLECTIONS}
+        self.objects: dict[str, dict[str, Json]] = {name: {} for name in (*COLLECTIONS, *CLAIMED)}
         self.changes: list[Change] = []
         self.version = 1
         self.compacted = 0

@@ -11,3 +11,9 @@ def test_a_claim_is_missing_or_shared_or_not() -> None:
     assert [found[f"claim {name}"].verdict for name in claims] == ["fault", "warning", "ok"]
     assert found["nodes"].verdict == "warning"
     assert all(one.advice for one in found.values() if one.verdict != "ok")
+
+
+def test_what_stands_against_claimed_devices_is_told_with_where_to_look() -> None:
+    (found,) = check_volumes(VolumeFacts(name="lab", claimed=["there is no ResourceClaimTemplate 'one-gpu'"]))
+    assert (found.subject, found.verdict) == ("resource claims", "warning")
+    assert "resourceclaimtemplates -n lab" in found.command
