@@ -107,7 +107,7 @@ class DeviceSpeeds:
 
 
 def model_of(node: Node) -> str:
-    """Return the model of a node's devices; a node of which nobody tells it is a model of its own."""
+    """Return the model of a node's devices; a node is a model of its own where nobody tells."""
     return node.device_model or str(node.name)
 
 

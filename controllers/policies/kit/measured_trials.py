@@ -68,7 +68,7 @@ class MeasuredTrial:
 class MeasuredNode:
     """The trials of a node with their requests, and since when they have been these.
 
-    ``model`` is that of its devices, each of which ``sharing`` trials have shared since ``sharing_since``.
+    ``model`` is that of its devices. So many trials have been ``sharing`` each of them since ``sharing_since``.
     """
 
     requests: tuple[tuple[TrialId, float], ...] = ()
