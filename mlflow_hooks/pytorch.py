@@ -55,7 +55,7 @@ class TorchState:
 
         content = {"parts": [part.state_dict() for part in self._parts], "cpu": torch.get_rng_state()}
         # To ask a program that computes on the CPU would take hundreds of megabytes of each device for nothing.
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             content["cuda"] = torch.cuda.get_rng_state_all()
         torch.save(content, folder / _FILE)
         save_random_states(folder)
