@@ -54,7 +54,8 @@ class TorchState:
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
         content = {"parts": [part.state_dict() for part in self._parts], "cpu": torch.get_rng_state()}
-        if torch.cuda.is_available():
+        # To ask a program that computes on the CPU would take hundreds of megabytes of each device for nothing.
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             content["cuda"] = torch.cuda.get_rng_state_all()
         torch.save(content, folder / _FILE)
         save_random_states(folder)
@@ -67,8 +68,9 @@ class TorchState:
         for part, state in zip(self._parts, content["parts"], strict=True):
             part.load_state_dict(state)
         torch.set_rng_state(content["cpu"])
-        if "cuda" in content and torch.cuda.device_count() == len(content["cuda"]):
-            torch.cuda.set_rng_state_all(content["cuda"])
+        if "cuda" in content and torch.cuda.is_available():
+            for device, state in enumerate(content["cuda"][: torch.cuda.device_count()]):
+                torch.cuda.set_rng_state(state, device)
         load_random_states(folder)
 
 

@@ -276,7 +276,8 @@ class Node:
     leaves where trials use less than they request, and less where something else is short. None elsewhere.
     ``leaves_at`` is by when its trials must have left, in seconds of the sweep's clock, None where it stays: it takes
     no new ones then, so it is not ``ready``. ``kind`` is the name of its ``NodeKind``, empty where nobody tells, and
-    ``price`` what an hour of it costs, None where nobody knows.
+    ``price`` what an hour of it costs, None where nobody knows. Devices of one ``device_model`` are as fast as each
+    other; empty where nobody tells. Each of its devices is counted ``replicas`` times: so many trials take turns on it.
     """
 
     name: NodeName
@@ -293,6 +294,8 @@ class Node:
     leaves_at: float | None = None
     kind: str = ""
     price: float | None = None
+    device_model: str = ""
+    replicas: int = 1
 
     @property
     def supplied(self) -> float:

@@ -280,6 +280,7 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, common: _Common) -> 
     weight = max(trial.cpu * max(1, len(trial.nodes)), LEAST_WEIGHT)
     most = memo.most if memo.most is not None and memo.most >= ONE_CORE else None
     known = KnownJob(trial.id, job, weight, most=most, used=memo.used)
+    memo = _by_clock(trial, memo)
     newest = memo.newest or memo.left or report_of(trial.progress)  # a trial that has moved goes on from where it was
     if newest is None:
         return replace(known, startup=startup if memo.cost is None else 0.0)
@@ -309,6 +310,13 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, common: _Common) -> 
     lag = 0.0 if surely_waits(memo.busy) else _lag(memo)
     few_steps = STEP_SPREAD * math.sqrt(1 / newest.step + 1 / max(1, steps_left))
     return replace(known, left=left, error=math.hypot(error, few_steps, lag), made=_made(trial) or 0.0)
+
+
+def _by_clock(trial: Trial, memo: MeasuredTrial) -> MeasuredTrial:
+    """Return what is known of a trial; one that holds devices waits for these, whatever CPU it uses meanwhile."""
+    if not trial.devices.counts or memo.busy is None:
+        return memo
+    return replace(memo, busy=0.0)
 
 
 def _lag(memo: MeasuredTrial) -> float:

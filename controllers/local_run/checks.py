@@ -14,6 +14,7 @@ from controllers.core.model import Direction
 from controllers.core.stop_rules import rules_in
 from controllers.core.word_script import unwrap
 from controllers.search import read_search, why_no_terminator
+from controllers.worlds.local.gpus import replicas_of
 from controllers.worlds.local.processes.pythons import interpreter_of, is_same_interpreter
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.stand_ins import VOLUMES, WORK
@@ -116,9 +117,16 @@ def check_gpus(planned: Sequence[PlannedTrial], gpus: Sequence[str]) -> int:
     """Return how many GPUs a trial's worker asks for at most.
 
     Raises:
-        SpeconError: this machine has fewer than all workers of a trial need.
+        SpeconError: this machine has fewer than all workers of a trial need, or a trial of several would share them.
     """
+    shared = replicas_of(gpus) > 1
     for trial in planned:
+        if shared and trial.step.gpus > 1:
+            message = (
+                f"a trial asks for {trial.step.gpus} {GPU}, but CUDA_VISIBLE_DEVICES names each GPU several times "
+                f"({','.join(gpus)}): only trials of one GPU can share them"
+            )
+            raise SpeconError(message)
         needed = trial.step.gpus * trial.step.min_workers
         if needed > len(gpus):
             message = f"a trial asks for {needed} {GPU}, but here are {len(gpus)} (CUDA_VISIBLE_DEVICES may name them)"

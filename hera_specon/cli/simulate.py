@@ -96,6 +96,7 @@ def simulate(**options: Any) -> None:  # noqa: ANN401 - options as click hands t
       G1 to G3  FlowCon 2.0        T1                   TRADL: targets
       D1, D2    deadlines          Q1                   DQoES: times per step
       V1 to V3  whole devices, such as GPUs: all at once, as they arrive, beside trials without
+      V4 to V6  devices of unlike speed, devices that trials share (V5-light: with little use for them), partitions
       A1 to A25 everyday sweeps: all at once, more than fit, a laptop, ... (docs/reference/command-line.md)
       N1 to N4  many nodes: 30 or 100, equal or unlike, all trials at once or within minutes
       L1, L2    lengths that follow from hyperparameters, and that do not

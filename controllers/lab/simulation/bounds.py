@@ -6,9 +6,11 @@ core seconds of a node of speed 1, whatever it gets when. The pool gives K = sum
 second, and trial j takes at most u_j of that: the largest speed(min(cores it can use, cores of the node)) x speed of
 the node, over the nodes, divided by e_j. Costs of starts and moves only add to that.
 
-Devices are pools too. A trial holds its d_j devices of a kind while it trains, V_j / u_j seconds at least, so it takes
-d_j V_j / u_j device seconds, at most d_j of them each second, of the devices that all nodes have together. Only nodes
-that have as many devices as a trial asks for count for its u_j.
+Devices are pools too, in device seconds of speed 1. With all the cores it can use, trial j has A_j seconds of training
+on such devices. It holds d_j devices of a kind meanwhile, so it takes d_j A_j device seconds, at most d_j times the
+speed of the fastest devices each second, of what all devices of all nodes do together. Where trials may share devices,
+it takes only the part of them that it has a use for. Only nodes that have as many devices as a trial asks for count for
+its u_j, in which the speed of their devices is a factor.
 
 Where others use the nodes too, K changes with time as their supply does, and the bounds know how.
 """
@@ -186,16 +188,34 @@ def _pools(workload: Workload) -> Iterator[_Pool]:
     yield _Pool(demands, GivenCores.of(nodes))
     for kind in sorted({kind for trial in workload.trials for kind, _ in trial.devices.counts}):
         holding = [
-            Demand(trial.submitted_at, count * demand.alone, count)
-            for trial, demand in zip(workload.trials, demands, strict=True)
-            if (count := trial.devices.count(kind))
+            _of_devices(trial, count, nodes) for trial in workload.trials if (count := trial.devices.count(kind))
         ]
-        yield _Pool(holding, GivenCores(sum(node.devices.count(kind) for node in nodes)))
+        yield _Pool(
+            holding, GivenCores(sum(node.devices.count(kind) / node.replicas * node.device_speed for node in nodes))
+        )
 
 
 def _demand(trial: TrialSpec, nodes: Sequence[NodeSpec]) -> Demand:
-    per_core = max(speed / cores for cores, speed in trial.speedup.points)
-    having = [node for node in nodes if not trial.devices or trial.devices.within(node.devices)]
-    fastest = max(trial.speedup.speed(min(trial.limit, node.cpu)) * node.speed for node in having)
+    having = _having(trial, nodes)
+    on_device = {node.name: node.device_speed if trial.devices else 1.0 for node in having}
+    per_core = max(speed / cores for cores, speed in trial.speedup.points) * max(on_device.values())
+    fastest = max(_speed_by_cores(trial, node) * on_device[node.name] for node in having)
     # A gang gets the most done where its workers are all on the fastest nodes, and what they exchange takes no time.
     return Demand(trial.submitted_at, trial.work_s / per_core, trial.max_workers * fastest / per_core)
+
+
+def _of_devices(trial: TrialSpec, count: int, nodes: Sequence[NodeSpec]) -> Demand:
+    """Return what a trial takes that holds ``count`` devices of a kind."""
+    having = _having(trial, nodes)
+    shares = any(node.replicas > 1 for node in having)
+    seconds = trial.work_s / max(_speed_by_cores(trial, node) for node in having)
+    taken = count * (trial.device_use if shares else 1.0)
+    return Demand(trial.submitted_at, taken * seconds, taken * max(node.device_speed for node in having))
+
+
+def _having(trial: TrialSpec, nodes: Sequence[NodeSpec]) -> list[NodeSpec]:
+    return [node for node in nodes if not trial.devices or trial.devices.within(node.devices)]
+
+
+def _speed_by_cores(trial: TrialSpec, node: NodeSpec) -> float:
+    return trial.speedup.speed(min(trial.limit, node.cpu)) * node.speed

@@ -51,6 +51,7 @@ _TRIAL_OPTIONS: Final = (
     "cpu_every_s",
     "waits_untold",
     "devices",
+    "device_use",
     "min_workers",
     "max_workers",
     "step_s",
@@ -58,7 +59,10 @@ _TRIAL_OPTIONS: Final = (
 )
 _REPORT_COLUMNS: Final = ("trial", "work_s", "value")
 _NODE_COLUMNS: Final = ("node", "cpu")
-_NODE_OPTIONS: Final = ("memory", "speed", "zone", "supply", "contention", "devices", "price")
+_NODE_OPTIONS: Final = (
+    *("memory", "speed", "zone", "supply", "contention", "devices", "price"),
+    *("device_speed", "device_model", "replicas"),
+)
 _GROUP_COLUMNS: Final = ("group", "cpu", "most")
 _SPOT: Final = ("notice_s", "drains", "mean_life_s", "available")
 _GROUP_OPTIONS: Final = (*_NODE_OPTIONS, "least", "boots_s", *_SPOT)
@@ -154,6 +158,7 @@ def _trial(row: TableRow, reports: Sequence[CurvePoint]) -> TrialSpec:
             _optional(row, "seconds_per_step", above=0.0),
         ),
         devices=_devices(row),
+        device_use=_part(row, "device_use"),
         parameters=row.parameters(),
         min_workers=row.whole("min_workers", 1, least=1),
         max_workers=row.whole("max_workers", row.whole("min_workers", 1, least=1), least=1),
@@ -163,6 +168,13 @@ def _trial(row: TableRow, reports: Sequence[CurvePoint]) -> TrialSpec:
 
 def _optional(row: TableRow, column: str, above: float = -inf, least: float = -inf) -> float | None:
     return row.number(column, above=above, least=least) if row.cells.get(column) else None
+
+
+def _part(row: TableRow, column: str) -> float:
+    part = row.number(column, 1.0, above=0.0)
+    if part > 1:
+        raise row.problem(column=column, expected="a part of 1, above 0")
+    return part
 
 
 def _flag(row: TableRow, column: str, usual: str = "no") -> bool:
@@ -264,7 +276,16 @@ def _node(row: TableRow, name: str) -> NodeSpec:
         contention=row.number("contention", 0.0, least=0.0),
         devices=_devices(row),
         price=_optional(row, "price", least=0.0),
+        device_speed=row.number("device_speed", 1.0, above=0.0),
+        device_model=row.cells.get("device_model", ""),
     )
+    replicas = row.whole("replicas", 1, least=1)
+    try:
+        node = replace(node, replicas=replicas)
+    except WorkloadError:
+        pairs = _device_pairs(node.devices)
+        expected = f"a number that those in devices ({pairs}), which count replicas, are multiples of"
+        raise row.problem(column="replicas", expected=expected) from None
     expected = f"pairs SECOND:CORES that rise in time, cores above 0 and up to {node.cpu:g}, such as 0:0.2 60:0.1"
     try:
         return replace(node, supply=_pairs(row, "supply", expected))
@@ -282,7 +303,7 @@ def _trial_cells(trial: TrialSpec, parameters: Sequence[str]) -> tuple[str, ...]
         *(_cell(goals.deadline_s), _cell(goals.target), _cell(goals.seconds_per_step), _cell(trial.upkeep)),
         *("" if trial.steps_told is None else str(trial.steps_told), _cell(trial.cpu_every_s)),
         "yes" if trial.waits_untold else "no",
-        *(_device_pairs(trial.devices), str(trial.min_workers), str(trial.max_workers)),
+        *(_device_pairs(trial.devices), _cell(trial.device_use), str(trial.min_workers), str(trial.max_workers)),
         *(_cell(trial.exchange.step_s), _cell(trial.exchange.bytes)),
         *(value if isinstance(value := values.get(name), str) else _cell(value) for name in parameters),
     )
@@ -292,6 +313,7 @@ def _node_cells(node: NodeSpec) -> tuple[str, ...]:
     return (
         *(node.name, _cell(node.cpu), _cell(node.memory), _cell(node.speed), node.zone),
         *(_joined(node.supply), _cell(node.contention), _device_pairs(node.devices), _cell(node.price)),
+        *(_cell(node.device_speed), node.device_model, str(node.replicas)),
     )
 
 

@@ -69,14 +69,14 @@ def _best_move(
         targets = [node for node in targets if not plan.loads[node]]
     best: tuple[float, TrialId, NodeName] | None = None
     for source in plan.tally.last_done(CONSIDERED):
-        if plan.unused(source) >= 0:
+        if plan.unused(source) >= 0 and not plan.weights.devices.unlike:
             continue  # Each has all that it can use, so nobody gains where one leaves.
         for name in plan.loads[source]:
             trial = plan.estimates[name].trial
             if name not in movable or trial.node != source or not plan.worth_moving(name):
                 continue
             for target in targets:
-                if target == source or not plan.capacity.fits(trial, target):
+                if target == source or not plan.takes(trial, target):
                     continue
                 gain = before - plan.cost_of_move(name, source, target)
                 if best is None or (-gain, name, target) < (-best[0], best[1], best[2]):

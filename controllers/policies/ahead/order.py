@@ -134,6 +134,24 @@ def starting_order(queues: Sequence[Queue], *, protect_end: bool) -> list[TrialI
     return [trial for *_, trial in sorted(ranks)]
 
 
+def longest_to_fastest(queues: Sequence[Queue], order: Sequence[TrialId]) -> list[TrialId]:
+    """Return ``order`` with the trials of each queue that can start now among each other from the longest on.
+
+    The same trials start, whichever is tried first; but the first to be tried gets the fastest place.
+    """
+    turned, places = list(order), {trial: place for place, trial in enumerate(order)}
+    for queue in queues:
+        lengths = {waiting.trial: waiting.length.seconds for waiting in queue.waiting}
+        starting = sorted(lengths, key=lambda trial: places[trial])[: queue.free]
+        for place, trial in zip(
+            [places[trial] for trial in starting],
+            sorted(starting, key=lambda trial: (-lengths[trial], trial)),
+            strict=True,
+        ):
+            turned[place] = trial
+    return turned
+
+
 def _dealt_to_free_places(queue: Queue, first_due: float) -> frozenset[TrialId]:
     """Return the trials that those of the free places begin with which will be among the last to be done.
 

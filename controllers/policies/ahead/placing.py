@@ -7,7 +7,7 @@ from typing import Final
 
 from controllers.core.actions import Proposal
 from controllers.core.model import NodeName, Trial
-from controllers.policies.ahead.order import Length, Queue, Waiting, starting_order
+from controllers.policies.ahead.order import Length, Queue, Waiting, longest_to_fastest, starting_order
 from controllers.policies.ahead.planning import CONSIDERED, WorkPlan
 from controllers.policies.ahead.tally import NodeLine
 from controllers.policies.kit.capacity import RequestShape, request_shape
@@ -24,11 +24,13 @@ def place_trials(plan: WorkPlan) -> Iterator[Proposal]:
 
     It is the node on which it costs all trials the least. Of several, it is the one where the most cores are left
     over, as the trial may be able to use more than is known. A trial that fits nowhere waits on and does not hold
-    up a smaller one.
+    up a smaller one. Where devices are unlike, the longest of those that start now chooses first.
     """
     lines: dict[RequestShape, NodeLine] = {}
-    for name in starting_order(_queues(plan), protect_end=plan.weights.end > 0):
-        trial, estimate = plan.estimates[name].trial, plan.estimates[name]
+    queues = _queues(plan)
+    order = starting_order(queues, protect_end=plan.weights.end > 0)
+    for name in longest_to_fastest(queues, order) if plan.weights.devices.unlike else order:
+        trial = plan.estimates[name].trial
         shape = request_shape(trial)
         if shape not in lines:
             lines[shape] = NodeLine(plan.tally, partial(_has_room, plan, trial))
@@ -36,7 +38,7 @@ def place_trials(plan: WorkPlan) -> Iterator[Proposal]:
         if not near:
             plan.unplaced.append(trial)
             continue
-        after = {node: plan.forecast(node, (estimate.work, estimate.most)) for node in near}
+        after = {node: plan.forecast(node, plan.load_to_come(name, node)) for node in near}
         costs = {node: plan.tally.cost({node: forecast}) for node, forecast in after.items()}
         best = min(after, key=lambda node: (costs[node], -plan.unused(node), _crowded(plan, node), node))
         yield Proposal(plan.place(name, best, after[best]), f"placing: it costs all trials the least on {best}")
@@ -47,7 +49,7 @@ def _crowded(plan: WorkPlan, node: NodeName) -> float:
 
 
 def _has_room(plan: WorkPlan, trial: Trial, node: NodeName) -> bool:
-    return plan.capacity.fits(trial, node) and not _held_back(plan, node)
+    return plan.takes(trial, node) and not _held_back(plan, node)
 
 
 def _held_back(plan: WorkPlan, node: NodeName) -> bool:
@@ -78,7 +80,7 @@ def _queues(plan: WorkPlan) -> list[Queue]:
         Queue(
             [Waiting(trial.id, trial.submitted_at, plan.length(trial.id, largest), wide[shape]) for trial in trials],
             busy[shape],
-            sum(plan.capacity.room(trials[0], node) for node in plan.cores),
+            sum(plan.room(trials[0], node) for node in plan.cores),
             ended[shape],
         )
         for shape, trials in queues.items()

@@ -6,7 +6,7 @@ that each choice counts those before it.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from controllers.core.actions import Migrate, Place
@@ -15,6 +15,7 @@ from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end
 from controllers.policies.ahead.order import Length
 from controllers.policies.ahead.tally import Tally
 from controllers.policies.kit.capacity import Capacity
+from controllers.policies.kit.device_paces import DeviceSpeeds, devices_to_share, held_by, model_of, sharing_on
 from controllers.policies.kit.work_left import Estimate
 
 CONSIDERED: Final = 4
@@ -23,6 +24,8 @@ NEARLY_DONE: Final = 2.0
 """A trial that has less left than this many times what a move costs stays: it would be done before it pays."""
 MOST_SPREAD: Final = 0.6
 """The spread of a length counts up to here, so that a trial about which little is known does not outweigh all."""
+TRIED: Final = 2
+"""Trials that share each device of one node, so that it shows what that costs."""
 WORTH: Final = 2.0
 """A move must save all trials this many times what it costs the one that moves: both are estimates."""
 
@@ -33,13 +36,14 @@ class Weights:
 
     ``power`` is p of speed ~ cores ** p, ``contention`` the part of its speed that each further trial costs a trial of
     the same node. ``end`` is the weight of the sweep's end beside the mean completion time. ``move_cost`` is the
-    seconds for which a trial that moves does not train.
+    seconds for which a trial that moves does not train. ``devices`` says how fast trials train that hold some.
     """
 
     power: float
     contention: float
     end: float
     move_cost: float
+    devices: DeviceSpeeds = field(default_factory=DeviceSpeeds)
 
 
 class WorkPlan:
@@ -53,6 +57,9 @@ class WorkPlan:
 
     Attributes:
         cores: What each node supplies.
+        nodes: Each of these nodes.
+        models: The model of each node's devices, empty where it has none.
+        held: How many devices the trials of each node hold.
         loads: The work of each trial on each node, and the most cores that it can use.
         tally: What all nodes come to.
         capacity: What is requested of each node.
@@ -71,6 +78,9 @@ class WorkPlan:
         self.estimates = estimates
         self.weights = weights
         self.capacity = Capacity.of(snapshot)
+        self.nodes = {node.name: node for node in snapshot.nodes if node.name in self.cores}
+        self.models = {name: model_of(node) if node.devices.counts else "" for name, node in self.nodes.items()}
+        self.held = dict.fromkeys(self.cores, 0)
         self.loads: dict[NodeName, dict[TrialId, Load]] = {node: {} for node in self.cores}
         for name, estimate in estimates.items():
             trial = estimate.trial
@@ -80,9 +90,14 @@ class WorkPlan:
             node = moving or trial.node or starting.get(name)
             if node in self.loads:
                 self.loads[node][name] = estimate.work, estimate.most
+                self.held[node] += held_by(trial)
+        for node, loads in self.loads.items():
+            if self.held[node]:
+                loads.update({name: self.load_on(name, node) for name in loads})
+        self._tried = self._to_try()
         self.unplaced: list[Trial] = []
         nodes = {node: (self.forecast(node), len(loads)) for node, loads in self.loads.items()}
-        self.tally = Tally(nodes, self.cores, len(estimates), weights.end)
+        self.tally = Tally(nodes, self.cores, len(estimates), weights.end, self.models)
 
     @property
     def forecasts(self) -> Mapping[NodeName, NodeForecast]:
@@ -102,8 +117,52 @@ class WorkPlan:
         """Return the cores that the trials of ``node`` cannot use, below 0 where they could use more than there are."""
         return self.cores[node] - math.fsum(most for _, most in self.loads[node].values())
 
+    def load_on(self, name: TrialId, node: NodeName, *, more: int = 0) -> Load:
+        """Return the load of a trial on ``node``: one that holds devices has more to do on slow or shared ones.
+
+        So many ``more`` devices are held there then.
+        """
+        estimate = self.estimates[name]
+        if not estimate.trial.devices.counts:
+            return estimate.work, estimate.most
+        slower = self.weights.devices.seconds(self.models[node], sharing_on(self.nodes[node], self.held[node] + more))
+        return estimate.work * slower, estimate.most
+
+    def load_to_come(self, name: TrialId, node: NodeName) -> Load:
+        """Return the load of a trial once it is on ``node`` beside those there."""
+        return self.load_on(name, node, more=held_by(self.estimates[name].trial))
+
+    def takes(self, trial: Trial, node: NodeName) -> bool:
+        """Return whether the trial may go to ``node``, and would not only slow down those that share its devices."""
+        shared = self.nodes[node].replicas > 1 and bool(trial.devices.counts)
+        return self.capacity.fits(trial, node) and (not shared or self.room(trial, node) > 0)
+
+    def room(self, trial: Trial, node: NodeName) -> int:
+        """Return how many trials like ``trial`` ``node`` has room for, so that its devices are worth sharing."""
+        room, place, each = self.capacity.room(trial, node), self.nodes[node], held_by(trial)
+        if not each or place.replicas == 1:
+            return room
+        most = TRIED if node == self._tried else self.weights.devices.worth_sharing
+        return max(0, min(room, (int(most * devices_to_share(place)) - self.held[node]) // each))
+
+    def _to_try(self) -> NodeName | None:
+        """Return the one node whose trials are joined by others so that they show what sharing a device costs.
+
+        None once that is known, and while nobody has told how fast it is alone.
+        """
+        if self.weights.devices.use is not None:
+            return None
+        shared = {name: devices_to_share(node) for name, node in self.nodes.items() if node.replicas > 1}
+        crowded = [name for name, devices in shared.items() if self.held[name] > devices]
+        known = [
+            name
+            for name in shared
+            if self.held[name] and all(self.estimates[trial].known for trial in self.loads[name])
+        ]
+        return min(crowded or known, default=None)
+
     def length(self, name: TrialId, cores: float) -> Length:
-        """Return how long a trial takes on a node of ``cores`` cores with all that it can use.
+        """Return how long a trial takes on a node of ``cores`` cores with all that it can use, on the fastest devices.
 
         Its own reports are taken at their word. A margin on trials that run would count the places for longer than
         those that are free, which would be dealt too much.
@@ -117,7 +176,8 @@ class WorkPlan:
         estimate = self.estimates[name]
         place = Place.on(node, estimate.trial)
         self.capacity.apply(place)
-        self.loads[node][name] = estimate.work, estimate.most
+        self.loads[node][name] = self.load_to_come(name, node)
+        self.held[node] += held_by(estimate.trial)
         self.tally.change(node, after, len(self.loads[node]))
         return place
 
@@ -126,10 +186,12 @@ class WorkPlan:
         trial = self.estimates[name].trial
         for source in trial.nodes[:1]:
             del self.loads[source][name]
+            self.held[source] -= held_by(trial)
             self._count(source)
         move = Migrate.to(target, trial)
         self.capacity.apply(move)
         self.loads[target][name] = self.load_once_moved(name, target)
+        self.held[target] += held_by(trial)
         self._count(target)
         return move
 
@@ -145,9 +207,9 @@ class WorkPlan:
 
     def load_once_moved(self, name: TrialId, target: NodeName) -> Load:
         """Return the load of a trial that moves to ``target``: while it is on its way, it could have worked."""
-        estimate, weights = self.estimates[name], self.weights
-        lost = weights.move_cost * min(estimate.most, self.cores[target]) ** weights.power
-        return estimate.work + lost, estimate.most
+        weights = self.weights
+        work, most = self.load_to_come(name, target)
+        return work + weights.move_cost * min(most, self.cores[target]) ** weights.power, most
 
     def forecast(self, node: NodeName, *coming: Load, leaving: TrialId | None = None) -> NodeForecast:
         """Return what ``node`` comes to with the loads that are ``coming``, without the trial that is ``leaving``."""

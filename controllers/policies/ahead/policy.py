@@ -32,6 +32,7 @@ from controllers.policies.kit.shares import shared_nodes, shrinks_first
 from controllers.policies.kit.work_left import (
     Estimate,
     SweepMeasurements,
+    device_speeds_of,
     doubt,
     estimate_work,
     measure_sweep,
@@ -119,7 +120,9 @@ class Ahead(PolicySettings):
         scaling = scaling_of(known)
         power = scaling.power
         estimates = estimate_work(snapshot, known, power)
-        weights = Weights(power, scaling.contention, 0.0 if arriving else self.end_weight, self._move_cost(known))
+        devices = device_speeds_of(known, snapshot)
+        end_weight = 0.0 if arriving else self.end_weight
+        weights = Weights(power, scaling.contention, end_weight, self._move_cost(known), devices)
         shown = with_destinations(snapshot, moves.asked)
         plan = WorkPlan(shown, estimates, starting, weights)
         placing = list(islice(place_trials(plan), MOST_PLACED))

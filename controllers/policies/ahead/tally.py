@@ -24,7 +24,7 @@ class Tally:
     of the nodes' bounds, half their 4-norm: a node that is not the last should be done early too, since its cores are
     what the last one's trials can move to.
 
-    Nodes are about as large as each other if they have the same ``size_of``. ``lines`` holds those of each size in the
+    Nodes are alike if they have the same ``size_of`` and the same devices. ``lines`` holds those of each kind in the
     order in which they will have room, ``keys`` by what they stand in it, and ``changed`` which nodes changed since the
     beginning, one after another.
 
@@ -33,6 +33,7 @@ class Tally:
         cores: Those of each node, above 0.
         trials: How many there are in all.
         end_weight: The weight of the end beside the mean completion time.
+        models: What devices each node has, if any.
     """
 
     def __init__(
@@ -41,12 +42,13 @@ class Tally:
         cores: Mapping[NodeName, float],
         trials: int,
         end_weight: float,
+        models: Mapping[NodeName, str] | None = None,
     ) -> None:
         self.forecasts = {node: forecast for node, (forecast, _) in nodes.items()}
         self.keys: dict[NodeName, Key] = {
             node: (forecast.drain, count, -cores[node], node) for node, (forecast, count) in nodes.items()
         }
-        self.sizes = {node: size_of(cores[node]) for node in nodes}
+        self.sizes = {node: (size_of(cores[node]), (models or {}).get(node, "")) for node in nodes}
         each = {size: [node for node in nodes if self.sizes[node] == size] for size in sorted(set(self.sizes.values()))}
         self.lines = {size: sorted(self.keys[node] for node in alike) for size, alike in each.items()}
         self._weight = end_weight * trials

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controllers.core.model import NodeName, Phase, Trial, TrialId
+from controllers.policies.kit.device_paces import DevicePace, with_pace
 from controllers.policies.kit.most_cores import UNUSED
 from controllers.policies.kit.reports import LEAST_APART_S, LEAST_CORE_S, Report, report_of, scatter_of, waited_between
 from controllers.policies.kit.scaling import NEWEST, CostOfStep, with_newest
@@ -38,7 +39,8 @@ class MeasuredTrial:
     present attempt was first seen to run. ``left`` is the newest report before a move, as of when the move was
     first seen; None once it is known what the move cost: ``move_seconds``. ``start_seconds`` is how long the first
     attempt that reported ran before it trained; None until that is known. ``busy`` is the part of its share that it
-    used at most of late, or of a core if that is less; None while nobody knows.
+    used at most of late, or of a core if that is less; None while nobody knows. ``paces`` are those of a trial that
+    holds devices, under unlike conditions.
     """
 
     attempt: int = 0
@@ -59,14 +61,21 @@ class MeasuredTrial:
     start_seconds: float | None = None
     busy: float | None = None
     most_at: float = 0.0
+    paces: tuple[DevicePace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredNode:
-    """The trials of a node with their requests, and since when they have been these."""
+    """The trials of a node with their requests, and since when they have been these.
+
+    ``model`` is that of its devices. So many trials have been ``sharing`` each of them since ``sharing_since``.
+    """
 
     requests: tuple[tuple[TrialId, float], ...] = ()
     since: float = 0.0
+    model: str = ""
+    sharing: float = 1.0
+    sharing_since: float = 0.0
 
 
 def measure_trial(
@@ -93,7 +102,7 @@ def measure_trial(
             memo, attempt=trial.attempt, running_since=now, reports=(), newest=None, counted=None, averaged_from=None
         )
     progress = trial.progress
-    report, last = report_of(progress), memo.newest
+    report, last = report_of(progress, by_clock=bool(trial.devices.counts)), memo.newest
     if progress is None or report is None:
         return memo
     old = report.at <= (memo.running_since if last is None and memo.cost is not None else -math.inf)
@@ -103,10 +112,24 @@ def measure_trial(
     apart = not memo.reports or report.step - memo.reports[-1].step >= max(1, report.step // KEPT_REPORTS)
     reports = (*memo.reports, report)[-KEPT_REPORTS:] if apart else memo.reports
     after = _with_cost(replace(memo, reports=reports, newest=report, steps_total=progress.steps_total))
+    after = _with_pace(after, last, trial, nodes)
     after = _with_move(after)
     if memo.counted is not None and report.core_seconds - memo.counted.core_seconds < LEAST_CORE_S:
         return _with_quiet(after, trial, nodes)  # what it used will be told of later, if it used anything
     return _with_conditions(replace(after, counted=report), memo.counted, trial, nodes, cores_of)
+
+
+def _with_pace(
+    memo: MeasuredTrial, last: Report | None, trial: Trial, nodes: Mapping[NodeName, MeasuredNode]
+) -> MeasuredTrial:
+    """Return ``memo`` with the pace since ``last`` of a trial with devices, if as many shared them all the time."""
+    newest, node = memo.newest, trial.node
+    if not trial.devices.counts or newest is None or last is None or node is None or not trial.steady:
+        return memo
+    there = nodes.get(node)
+    if there is None or there.sharing_since > last.at:
+        return memo
+    return replace(memo, paces=with_pace(memo.paces, last, newest, there.model, there.sharing))
 
 
 def _with_conditions(
@@ -132,7 +155,7 @@ def _with_conditions(
     memo = _with_use(memo, since, report, entitled if part >= LARGE_SHARE else 0.0)
     cores = (report.core_seconds - last.core_seconds) / (report.at - last.at)
     costs = memo.costs
-    if report.step > last.step and entitled > 0:
+    if report.step > last.step and entitled > 0 and not trial.devices.counts:
         cost = (report.core_seconds - last.core_seconds) / (report.step - last.step)
         here = CostOfStep(math.log(entitled), len(nodes[node].requests) - 1, math.log(cores), math.log(cost))
         costs = with_newest(costs, here)

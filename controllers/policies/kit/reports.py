@@ -32,11 +32,16 @@ class Report:
     waited: float | None = None
 
 
-def report_of(progress: Progress | None) -> Report | None:
-    """Return the newest report as far as it makes sense; None where it tells nothing of CPU seconds."""
-    if progress is None or progress.cpu_seconds is None or not abs(progress.at) <= MOST_AT_S:
+def report_of(progress: Progress | None, *, by_clock: bool = False) -> Report | None:
+    """Return the newest report as far as it makes sense; None where it tells nothing of CPU seconds.
+
+    ``by_clock`` tells that it counts all the same: its steps and its time are enough.
+    """
+    if progress is None or not abs(progress.at) <= MOST_AT_S:
         return None
-    spent = min(max(progress.cpu_seconds, 0.0), MOST_CORE_S)
+    if progress.cpu_seconds is None and not by_clock:
+        return None
+    spent = min(max(progress.cpu_seconds or 0.0, 0.0), MOST_CORE_S)
     waited = None if progress.cpu_wait is None else min(max(progress.cpu_wait, 0.0), MOST_CORE_S)
     return Report(progress.at, min(max(progress.step, 0), MOST_STEPS), spent, waited)
 

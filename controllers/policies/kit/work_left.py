@@ -3,6 +3,10 @@
 The work left of a trial is the steps it has left times the core seconds of a step. The most cores that it can use show
 whenever it leaves a part of its share unused. Speed may grow more slowly than cores, as cores ** p (``scaling``). Work
 is then counted as on a single core, so that a trial on c cores does c ** p of it in a second.
+
+A trial that holds devices goes by the clock: its step takes the seconds that it takes, whatever CPU it uses meanwhile.
+They are counted as alone on a device of the fastest model (``device_paces``), and as work of the cores that it can use,
+so that they end up as the same seconds. Trials that hold unlike devices tell nothing of each other's lengths.
 """
 
 import math
@@ -10,7 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import NodeName, Parameters, Phase, Snapshot, Trial, TrialId
+from controllers.policies.kit.device_paces import (
+    DevicePace,
+    DeviceSpeeds,
+    Seen,
+    device_speeds,
+    held_by,
+    model_of,
+    sharing_on,
+)
 from controllers.policies.kit.earlier_lengths import believed_earlier
 from controllers.policies.kit.lengths import EstimateSource, Known, Lengths
 from controllers.policies.kit.measured_trials import MeasuredNode, MeasuredTrial, measure_trial
@@ -19,7 +33,7 @@ from controllers.policies.kit.reports import (
     MOST_STEPS,
 )
 from controllers.policies.kit.scaling import Scaling, ScalingSums, scaling, spread_over
-from controllers.policies.kit.waits import ONE_CORE, used_while_waiting, work_of_step
+from controllers.policies.kit.waits import LEAST_USED, MOST_COST, ONE_CORE, used_while_waiting, work_of_step
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD
 
 KEPT_ENDED: Final = 200
@@ -42,7 +56,7 @@ BELIEVED_S: Final = 60.0
 class EndedTrial:
     """A trial that ended after so many ``steps``, with ``cost``, ``cores`` and ``busy`` as before its end.
 
-    ``whole`` tells that these were all of its steps.
+    ``whole`` tells that these were all of its steps. ``paces`` are those of one that held ``devices``.
     """
 
     parameters: Parameters
@@ -51,6 +65,8 @@ class EndedTrial:
     cost: float
     cores: float
     busy: float | None = None
+    devices: Devices = NO_DEVICES
+    paces: tuple[DevicePace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +123,7 @@ def measure_sweep(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasure
         known = before.nodes.get(name)
         same = known is not None and known.requests == tuple(on_it)
         nodes[name] = known if known is not None and same else MeasuredNode(tuple(on_it), snapshot.now)
+    nodes = _with_devices(snapshot, nodes, before)
     cores = {node.name: node.supplied for node in snapshot.nodes}
     trials = {
         trial.id: measure_trial(trial, before.trials.get(trial.id, MeasuredTrial()), snapshot.now, nodes, cores)
@@ -131,6 +148,30 @@ def measure_sweep(snapshot: Snapshot, before: SweepMeasurements) -> SweepMeasure
     return SweepMeasurements(trials, nodes, kept, moves, spread, (*before.starts, *started)[-KEPT_MOVES:])
 
 
+def _with_devices(
+    snapshot: Snapshot, nodes: dict[NodeName, MeasuredNode], before: SweepMeasurements
+) -> dict[NodeName, MeasuredNode]:
+    """Return ``nodes`` with what their devices are, and how many trials share each, and since when."""
+    held: dict[NodeName, int] = {}
+    for trial in snapshot.unended:
+        for name in trial.nodes if trial.live and trial.devices.counts else ():
+            held[name] = held.get(name, 0) + held_by(trial)
+    for node in snapshot.nodes:
+        if node.name in held:
+            sharing, known = sharing_on(node, held[node.name]), before.nodes.get(node.name)
+            same = known is not None and known.model and known.sharing == sharing
+            since = known.sharing_since if known is not None and same else snapshot.now
+            nodes[node.name] = replace(nodes[node.name], model=model_of(node), sharing=sharing, sharing_since=since)
+    return nodes
+
+
+def device_speeds_of(known: SweepMeasurements, snapshot: Snapshot) -> DeviceSpeeds:
+    """Return what the sweep's trials tell of devices: how fast each model is, and what sharing one costs."""
+    ended = (Seen(trial.parameters, trial.paces) for trial in known.ended if trial.paces)
+    running = (Seen(trial.parameters, paces) for trial in snapshot.unended if (paces := known.trials[trial.id].paces))
+    return device_speeds((*ended, *running))
+
+
 def scaling_of(known: SweepMeasurements) -> Scaling:
     """Return how the speed of the sweep's trials depends on what they share, as far as is known."""
     return scaling(spread_over(known.spread, (memo.costs for memo in known.trials.values())))
@@ -142,33 +183,41 @@ def estimate_work(snapshot: Snapshot, known: SweepMeasurements, power: float) ->
     The length of a trial that is not known yet is guessed from the others of the sweep (``Lengths``), and from what was
     learnt before; before any is known, all are taken for equal.
     """
-    cores = most_cores(snapshot, known)
-    seen = {trial.id: _known(trial, known.trials[trial.id], power) for trial in snapshot.unended}
-    own = [*_known_ended(known, power), *seen.values()]
-    lengths = Lengths(own, believed_earlier(snapshot.earlier, own))
+    cores, speeds = most_cores(snapshot, known), device_speeds_of(known, snapshot)
+    seen = {trial.id: _known(trial, known.trials[trial.id], power, speeds) for trial in snapshot.unended}
+    own = _known_ended(known, power, speeds)
+    for trial in snapshot.unended:
+        own.setdefault(trial.devices, []).append(seen[trial.id])
+    lengths = {devices: Lengths(alike, believed_earlier(snapshot.earlier, alike)) for devices, alike in own.items()}
     estimates: dict[TrialId, Estimate] = {}
     for trial in snapshot.unended:
         most = _with_waits(cores[trial.id], trial, known.trials[trial.id])
-        guess = lengths.left(seen[trial.id], _steps_done(trial))
-        estimates[trial.id] = Estimate(trial, guess.left, most.cores, guess.spread, guess.source, most.worth_offering)
+        guess = lengths[trial.devices].left(seen[trial.id], _steps_done(trial))
+        work = guess.left
+        if trial.devices.counts:
+            work *= math.pow(most.cores, power)  # these are seconds
+        estimates[trial.id] = Estimate(trial, work, most.cores, guess.spread, guess.source, most.worth_offering)
     return estimates
 
 
 def learnt_before(snapshot: Snapshot, known: SweepMeasurements, power: float) -> list[Known]:
     """Return what trials of earlier sweeps tell of the lengths in this one, as far as they are believed by now."""
-    own = [_known(trial, known.trials[trial.id], power) for trial in snapshot.unended]
-    return believed_earlier(snapshot.earlier, [*_known_ended(known, power), *own])
+    speeds = device_speeds_of(known, snapshot)
+    own = [alike for trials in _known_ended(known, power, speeds).values() for alike in trials]
+    own += [_known(trial, known.trials[trial.id], power, speeds) for trial in snapshot.unended]
+    return believed_earlier(snapshot.earlier, own)
 
 
-def _known_ended(known: SweepMeasurements, power: float) -> list[Known]:
-    return [
-        Known(
-            trial.parameters,
-            trial.steps if trial.whole else None,
-            work_of_step(trial.cost, trial.cores, trial.busy, power),
-        )
-        for trial in known.ended
-    ]
+def _known_ended(known: SweepMeasurements, power: float, speeds: DeviceSpeeds) -> dict[Devices, list[Known]]:
+    """Return what is known of trials that ended, by the devices that they held."""
+    ended: dict[Devices, list[Known]] = {}
+    for trial in known.ended:
+        steps = trial.steps if trial.whole else None
+        cost: float | None = work_of_step(trial.cost, trial.cores, trial.busy, power)
+        if trial.devices.counts:
+            cost = speeds.alone(trial.paces)
+        ended.setdefault(trial.devices, []).append(Known(trial.parameters, steps, cost))
+    return ended
 
 
 def doubt(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Estimate]:
@@ -221,28 +270,48 @@ def work_seen(known: SweepMeasurements, estimates: Mapping[TrialId, Estimate], p
 def work_done(trial: Trial, known: SweepMeasurements, power: float) -> float:
     """Return the work that a trial that has not ended has done, as far as its reports tell."""
     memo = known.trials[trial.id]
-    return work_of_step(memo.cost or 0.0, memo.cores, memo.busy, power) * _steps_done(trial)
+    return _step_on_cores(memo, power) * _steps_done(trial)
+
+
+def _step_on_cores(memo: MeasuredTrial, power: float) -> float:
+    """Return the work of a trial's step; where it goes by the clock, as work of the cores that it was seen to use."""
+    if memo.paces:
+        return min(MOST_COST, memo.paces[-1].seconds * math.pow(max(LEAST_USED, memo.cores), power))
+    return work_of_step(memo.cost or 0.0, memo.cores, memo.busy, power)
 
 
 def _summarise_ended(trial: Trial, memo: MeasuredTrial) -> EndedTrial | None:
     """Return what is kept of a trial that ended; None where nobody knows what it cost."""
-    if memo.cost is None:
+    cost = memo.cost
+    if cost is None and memo.paces:
+        cost = memo.paces[-1].seconds * memo.cores
+    if cost is None:
         return None
     steps, whole = _steps_done(trial), trial.phase is Phase.SUCCEEDED
     if whole and memo.steps_total is not None and steps >= NEARLY_ALL * memo.steps_total:
         steps = min(memo.steps_total, MOST_STEPS)  # the last reports may come late, or count from 0
-    return EndedTrial(trial.parameters, steps, whole and steps > 0, memo.cost, memo.cores, memo.busy)
+    return EndedTrial(
+        trial.parameters, steps, whole and steps > 0, cost, memo.cores, memo.busy, trial.devices, memo.paces
+    )
 
 
 def _steps_done(trial: Trial) -> int:
     return 0 if trial.progress is None else min(max(trial.progress.step, 0), MOST_STEPS)
 
 
-def _known(trial: Trial, memo: MeasuredTrial, power: float) -> Known:
+def _known(trial: Trial, memo: MeasuredTrial, power: float, speeds: DeviceSpeeds) -> Known:
     told = None if trial.progress is None else trial.progress.steps_total
     steps = None if told is None or told <= 0 else min(told, MOST_STEPS)
-    if memo.cost is None:
+    cost = _cost_of_step(trial, memo, power, speeds)
+    if cost is None:
         return Known(trial.parameters, steps)
     ahead = 1 - min(1.0, _steps_done(trial) / steps) if steps else 1.0
     spread = math.hypot(LEAST_SPREAD + DRIFT * ahead, SCATTERED * memo.scatter)
-    return Known(trial.parameters, steps, work_of_step(memo.cost, memo.cores, memo.busy, power), spread)
+    return Known(trial.parameters, steps, cost, spread)
+
+
+def _cost_of_step(trial: Trial, memo: MeasuredTrial, power: float, speeds: DeviceSpeeds) -> float | None:
+    """Return the work of a step, or the seconds of one alone on the fastest devices; None while nobody knows."""
+    if trial.devices.counts:
+        return speeds.alone(memo.paces)
+    return None if memo.cost is None else work_of_step(memo.cost, memo.cores, memo.busy, power)

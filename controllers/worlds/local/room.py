@@ -1,13 +1,14 @@
 """What of this machine's nodes is taken, and where the next attempt of a job may start."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
 from controllers.worlds.kube_scheduler import NodeLoad, choose, scores
-from controllers.worlds.local.gpus import devices_of
+from controllers.worlds.local.gpus import devices_of, least_shared
 from controllers.worlds.local.jobs import LocalJob
 from controllers.worlds.local.workflow import PodStep
 
@@ -23,8 +24,8 @@ class Machine:
     ``pinned`` names the nodes of a trial's first attempt by rank (by the trial's id without the workflow's uid), so
     that two policies can be compared from the same initial placement. With ``gate_first`` each trial's first attempt
     waits for a ``Place``, as those of a policy that needs it do. ``join_s`` is within how many seconds the workers of
-    a gang must have begun to meet. ``gpus`` names those of each node. ``jobs`` is how many trials run at a time, None
-    for as many as pay.
+    a gang must have begun to meet. ``gpus`` names those of each node, each as often as trials may hold it. ``jobs`` is
+    how many trials run at a time, None for as many as pay.
     """
 
     nodes: Mapping[str, float]
@@ -83,12 +84,12 @@ class Room:
         )
 
     def gpus(self, job: LocalJob, nodes: Sequence[str]) -> tuple[str, ...]:
-        """Return GPUs for an attempt of ``job`` with a worker on each of ``nodes``: they have as many free."""
-        held = {gpu for other in self._jobs if other.placed for gpu in other.gpus}
-        free = {
-            node: iter([gpu for gpu in self._machine.gpus.get(node, ()) if gpu not in held])
-            for node in dict.fromkeys(nodes)
-        }
+        """Return GPUs for an attempt of ``job`` with a worker on each of ``nodes``: they have as many free.
+
+        Of GPUs that several trials may share, those with the fewest come first.
+        """
+        held = Counter(gpu for other in self._jobs if other.placed for gpu in other.gpus)
+        free = {node: iter(least_shared(self._machine.gpus.get(node, ()), held)) for node in dict.fromkeys(nodes)}
         return tuple(gpu for node in nodes for gpu in islice(free[node], job.step.gpus))
 
     def why_unfit(self, job: LocalJob, nodes: Sequence[str]) -> str | None:

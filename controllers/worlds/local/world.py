@@ -24,7 +24,7 @@ from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.endings import MOST_BARREN, pause_s
 from controllers.worlds.local.gangs import Ended
 from controllers.worlds.local.gauge import Gauge, MemoryThere, ThisMachine
-from controllers.worlds.local.gpus import devices_of
+from controllers.worlds.local.gpus import devices_of, replicas_of
 from controllers.worlds.local.job_book import JobBook
 from controllers.worlds.local.jobs import JobLedger, LocalJob
 from controllers.worlds.local.processes import ProcessMark
@@ -257,9 +257,16 @@ class LocalWorld:
 
     def _node(self, name: NodeName) -> Node:
         used = self._attempts.node_cores_used(name, self._now)
-        gpus = devices_of(len(self._machine.gpus.get(name, ())))
-        room = self._admission.let_in.bounds.get(name)
-        return Node(name, self._machine.nodes[name], self._machine.memory, used, devices=gpus, room=room)
+        gpus = self._machine.gpus.get(name, ())
+        return Node(
+            name,
+            self._machine.nodes[name],
+            self._machine.memory,
+            used,
+            devices=devices_of(len(gpus)),
+            room=self._admission.let_in.bounds.get(name),
+            replicas=replicas_of(gpus),
+        )
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:
         if why_not := Room(self._machine, self._jobs.holding).why_no_resize(job, cpu):

@@ -6,6 +6,7 @@ from typing import Final
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, NodeName, TrialId
 from controllers.worlds.simulated.billing import NodeMeter
+from controllers.worlds.simulated.device_sharing import DeviceSharing
 from controllers.worlds.simulated.errors import WorkloadError
 from controllers.worlds.simulated.trial_run import TrialRun
 from controllers.worlds.simulated.workload import NodeGroup, NodeSpec
@@ -61,6 +62,7 @@ class NodeRun:
         self.losses = 0
         self.others_cpu = 0.0
         self._cpu_used = 0.0
+        self._device_sharing = DeviceSharing(spec)
         self._shown: Node | None = None
 
     @property
@@ -165,13 +167,15 @@ class NodeRun:
             [run.most_cores for run in workers],
             self.spec.supplied(now),
         )
-        speed = self.spec.speed_of(len(workers))
+        speed, on_devices = self.spec.speed_of(len(workers)), self._device_sharing.speeds(self.runs.values())
         for run, cores in zip(workers, given, strict=True):
+            on_device = on_devices.get(run.spec.id, 1.0)
             if run.spec.gang:
-                run.given[self.name] = cores, speed
+                run.given[self.name] = cores, speed, on_device
             else:
                 # A program has whole threads, which wait where a node gives them a part of a core.
-                run.give(now, cores, speed, min(run.most_cores, max(1.0, self.spec.cpu)))
+                most = min(run.most_cores, max(1.0, self.spec.cpu))
+                run.give(now, cores, speed, most, on_device=on_device)
 
     def gangs(self) -> list[TrialRun]:
         """Return the gangs that compute here."""
@@ -206,6 +210,8 @@ class NodeRun:
                 leaves_at=self.leaves_at,
                 kind="" if self.group is None else self.group.name,
                 price=self.spec.price,
+                device_model=self.spec.device_model,
+                replicas=self.spec.replicas,
             )
         return last
 

@@ -82,11 +82,11 @@ class TrialRun:
     ``version`` goes on with each stage, so that what was due in an earlier one is void. ``wanted_cpu`` is a share that
     was asked for and has not taken hold yet. ``nodes`` are those of its workers by rank, ``targets`` those where a move
     that is under way leads, ``moved_from`` those where the move that its next attempt completes began. ``workers`` is
-    how many it has or starts with; of a gang, ``given`` is what each of its nodes gives each worker there: cores and
-    their speed, and ``used`` the cores that all of them use there. A worker of a ``silent`` run is on a node that was
-    lost. ``unmet`` counts the attempts whose workers did not all come, ``evictions`` those whose nodes were drained.
-    ``lost_work`` is the work, in lone seconds, that was lost in all. ``rest`` is what it was told to leave for, if
-    not for a move; ``stopped`` is why it was stopped, empty where it was not.
+    how many it has or starts with; of a gang, ``given`` is what each of its nodes gives each worker there: cores,
+    their speed and that of its devices, and ``used`` the cores that all of them use there. A worker of a ``silent`` run
+    is on a node that was lost. ``unmet`` counts the attempts whose workers did not all come, ``evictions`` those whose
+    nodes were drained. ``lost_work`` is the work, in lone seconds, that was lost in all. ``rest`` is what it was told
+    to leave for, if not for a move; ``stopped`` is why it was stopped, empty where it was not.
     ``scales`` counts the attempts that had another number of workers than ``size_before``, that of the one before.
     ``lineage`` are the trials whose checkpoints it went on from. ``unseen`` is where a trial of a cluster puts itself
     when it no longer looks as it did.
@@ -100,7 +100,7 @@ class TrialRun:
     nodes: tuple[NodeName, ...] = ()
     targets: tuple[NodeName, ...] = ()
     workers: int = 1
-    given: dict[NodeName, tuple[float, float]] = field(default_factory=dict)
+    given: dict[NodeName, tuple[float, float, float]] = field(default_factory=dict)
     used: dict[NodeName, float] = field(default_factory=dict)
     silent: bool = False
     unmet: int = 0
@@ -295,12 +295,12 @@ class TrialRun:
         else:
             self.warm_left = max(0.0, self.warm_left - self.rate * seconds)
 
-    def give(self, now: float, cores: float, speed: float, most: float) -> None:
+    def give(self, now: float, cores: float, speed: float, most: float, *, on_device: float = 1.0) -> None:
         """Let it go on with ``cores`` cores of ``speed`` from ``now`` on; it has been advanced until then.
 
-        It would run on ``most`` cores if it were given them.
+        It would run on ``most`` cores if it were given them. Its devices let it train ``on_device`` times as fast.
         """
-        self._go_on(now, cores, self._alone(cores, speed), most - cores)
+        self._go_on(now, cores, self._alone(cores, speed, on_device), most - cores)
 
     def settle(self, now: float, network: Network, zones: Mapping[NodeName, str]) -> None:
         """Let a gang go on from ``now`` on with what its nodes have given it; it has been advanced until then.
@@ -312,8 +312,8 @@ class TrialRun:
             network: What its workers talk over.
             zones: The zone of each node.
         """
-        parts = [self.given.get(node, (0.0, 0.0)) for node in self.nodes]
-        speeds = [self._alone(cores, speed) for cores, speed in parts]
+        parts = [self.given.get(node, (0.0, 0.0, 1.0)) for node in self.nodes]
+        speeds = [self._alone(*part) for part in parts]
         if self.stage is Stage.TRAINING:
             link = network.slowest_link(self.nodes, [zones[node] for node in self.nodes])
             made = gang_speed(self.spec.exchange, speeds, link, network.call_s)
@@ -322,16 +322,16 @@ class TrialRun:
             rate, busy = min(speeds), (1.0,) * len(parts)
         self.used = dict.fromkeys(self.nodes, 0.0)
         waiting = 0.0
-        for node, (cores, _), part in zip(self.nodes, parts, busy, strict=True):
+        for node, (cores, *_), part in zip(self.nodes, parts, busy, strict=True):
             self.used[node] += cores * part
             waiting += max(0.0, min(self.most_cores, _IMPORT_CORES) - cores) * part
         self._go_on(now, sum(self.used.values()), rate, waiting)
 
-    def _alone(self, cores: float, speed: float) -> float:
-        """Return what its stage gains each second by ``cores`` cores of ``speed``."""
+    def _alone(self, cores: float, speed: float, on_device: float) -> float:
+        """Return what its stage gains each second by ``cores`` cores of ``speed``, and devices of ``on_device``."""
         if self.stage is not Stage.TRAINING:
             return cores * speed
-        return self.spec.speedup.speed(self.spec.left_to_train(cores)) * speed
+        return self.spec.speedup.speed(self.spec.left_to_train(cores)) * speed * on_device
 
     def _go_on(self, now: float, cores: float, rate: float, waiting: float = 0.0) -> None:
         if cores != self.cores:

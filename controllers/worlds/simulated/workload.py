@@ -127,7 +127,9 @@ class TrialSpec:
     how many steps it says that it has in all: None for as many as it reports, 0 if it never says. It counts its CPU
     seconds with a report only ``cpu_every_s`` seconds after it last did; the reports between repeat the older count.
     With ``waits_untold`` it does not tell how long it waited for a CPU, as where the operating system does not count.
-    ``devices`` are those that its pods hold, ``parameters`` its hyperparameters. With ``search``, the text of a search,
+    ``devices`` are those that its pods hold, and ``device_use`` is the part of a device's time that it takes where it
+    has the device alone: trials that share one slow each other only where they want more than all of it together.
+    ``parameters`` are its hyperparameters. With ``search``, the text of a search,
     it waits for a place until that has given it others. ``sweep`` is the name of its sweep, where there are several.
     ``may_use`` are the nodes that its selectors and tolerations leave it, None for all.
     With ``max_workers`` above 1 it is a gang, for which ``cpu``, ``memory``, ``limit``, ``devices`` and ``speedup`` are
@@ -152,6 +154,7 @@ class TrialSpec:
     cpu_every_s: float = 0.0
     waits_untold: bool = False
     devices: Devices = NO_DEVICES
+    device_use: float = 1.0
     parameters: Parameters = ()
     search: str = ""
     sweep: str = ""
@@ -190,6 +193,9 @@ class TrialSpec:
                 message = f"trial {self.id}: {name} must be at least 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
         _check_devices(f"trial {self.id}", self.devices)
+        if not 0 < self.device_use <= 1:
+            message = f"trial {self.id}: device_use must be above 0 and at most 1, not {self.device_use}"
+            raise WorkloadError(message)
         if not 1 <= self.min_workers <= self.max_workers:
             message = (
                 f"trial {self.id}: workers must be from 1, the least first: ({self.min_workers}, {self.max_workers})"
@@ -234,6 +240,9 @@ class NodeSpec:
     less than ``cpu``, however much of it they request; up to the first pair they get all of it.
     ``contention`` is what each further trial that computes there costs all of them (caches, memory bandwidth): n of
     them go at ``speed / (1 + contention * (n - 1))``. ``price`` is what an hour of it costs, None where nobody knows.
+    A trial that holds ``devices`` trains ``device_speed`` times as fast as on those that its work was measured on.
+    ``device_model`` is the name under which policies see how alike devices are. ``replicas`` is as how many devices
+    each of them is advertised, as with time-slicing: ``devices`` counts these.
     """
 
     name: NodeName
@@ -245,13 +254,17 @@ class NodeSpec:
     contention: float = 0.0
     devices: Devices = NO_DEVICES
     price: float | None = None
+    device_speed: float = 1.0
+    device_model: str = ""
+    replicas: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("cpu", "memory", "speed"):
+        for name in ("cpu", "memory", "speed", "device_speed"):
             if not getattr(self, name) > 0:
                 message = f"node {self.name}: {name} must be greater than 0, not {getattr(self, name)}"
                 raise WorkloadError(message)
         _check_devices(f"node {self.name}", self.devices)
+        self._check_sharing()
         if not 0 <= self.contention < math.inf:
             message = f"node {self.name}: contention must be at least 0, not {self.contention}"
             raise WorkloadError(message)
@@ -262,6 +275,21 @@ class NodeSpec:
         if any(not (a[0] < b[0] < math.inf and 0 < b[1] <= self.cpu) for a, b in pairwise(path)):
             message = f"node {self.name}: supply must rise in time and lie in (0, {self.cpu:g}], not {self.supply!r}"
             raise WorkloadError(message)
+
+    def _check_sharing(self) -> None:
+        if not self.device_speed < math.inf:
+            message = f"node {self.name}: device_speed must be finite, not {self.device_speed}"
+            raise WorkloadError(message)
+        if self.replicas < 1:
+            message = f"node {self.name}: replicas must be at least 1, not {self.replicas}"
+            raise WorkloadError(message)
+        for kind, count in self.devices.counts:
+            if count % self.replicas:
+                message = (
+                    f"node {self.name}: {count} of {kind} cannot be {self.replicas} replicas of each device: "
+                    f"devices counts replicas, so give a multiple of {self.replicas}"
+                )
+                raise WorkloadError(message)
 
     def supplied(self, at: float) -> float:
         """Return the cores that its trials get together at ``at`` seconds."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from controllers.core.devices import Devices
 from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Node, NodeName, Phase, Progress, Snapshot, Trial
 from controllers.core.ports import ComingTrial
@@ -140,3 +141,16 @@ def test_ahead_believes_that_a_trial_which_waits_has_left_what_its_steps_take(
     for one in estimate_work(snapshot, known, 1.0).values():
         assert one.work / one.most == pytest.approx(sweep.trial_s - 20.0, rel=0.25)
         assert one.worth_offering >= 0.2
+
+
+def test_a_trial_that_holds_a_device_is_as_long_as_its_steps_take_though_it_spins_on_a_core() -> None:
+    # 0.9 core seconds in each second look like computing; on a device, only the clock counts.
+    sweep = Sweep(wait_s=0.1, cost=0.9, cores=1.0)
+    holding = replace(trial("a", N1, cpu=0.2), devices=Devices.of({"nvidia.com/gpu": 1}))
+    snapshot, known = followed(sweep, 20.0, [holding], nodes=(1.0, 1.0))
+    estimate = estimate_work(snapshot, known, 1.0)[holding.id]
+    left = STEPS - 1 - snapshot.trials[0].progress.step  # type: ignore[union-attr]
+    assert estimate.work / estimate.most == pytest.approx(left, rel=0.1)
+    end = forecast(snapshot, known, (), DEFAULT).end
+    assert end is not None
+    assert end.likely == pytest.approx(sweep.trial_s - 1, rel=0.15)

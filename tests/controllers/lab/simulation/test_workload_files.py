@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,18 @@ def test_nodes_given_replace_those_of_the_table(tables: Path) -> None:
             )
             for written in ("gpu:1", "a.b/c", "a.b/c:-1", "a.b/c:1.5", "a.b/c:1 a.b/c:2", "a.b/c:" + "9" * 10)
         ),
+        (
+            "nodes.csv",
+            "cpu\nnode-1,0.5",
+            "cpu,devices,replicas\nnode-1,0.5,a.b/c:6,4",
+            "line 2, column replicas: expected a number that those in devices (a.b/c:6), which count replicas, are",
+        ),
+        (
+            "nodes.csv",
+            "cpu\nnode-1,0.5",
+            "cpu,device_speed\nnode-1,0.5,0",
+            "line 2, column device_speed: expected a number greater than 0, found '0'",
+        ),
         ("nodes.csv", "node-1,0.5", "", "a workload needs at least one node"),
     ],
 )
@@ -193,6 +206,7 @@ def trials(draw: st.DrawFn) -> TrialSpec:
         cpu_every_s=draw(st.floats(0, 60)),
         waits_untold=draw(st.booleans()),
         devices=Devices.of(draw(st.dictionaries(KINDS, st.integers(1, 99), max_size=2))),
+        device_use=draw(st.floats(0.01, 1.0)),
         parameters=bound_parameters(
             draw(st.dictionaries(st.text(max_size=4), st.floats() | st.text(max_size=6), max_size=3))
         ),
@@ -207,6 +221,7 @@ def test_what_was_written_reads_back_the_same(
 ) -> None:
     devices = Devices.of({"nvidia.com/gpu": 8})
     node = NodeSpec(NodeName("n"), 0.3, memory, 1.5, "zone a", ((1.5, 0.1), (20.0, 0.3)), 0.05, devices)
+    node = replace(node, device_speed=2.5, device_model="NVIDIA-A100", replicas=4)
     workload = Workload(tuple(made), (node,))
     folder = tmp_path_factory.mktemp("written") / "workload"
     write_workload(workload, folder)

@@ -12,11 +12,11 @@ from controllers.core.errors import SpeconError
 from controllers.core.model import NodeName, TrialId
 from controllers.local_run.checks import check_gpus, stand_ins
 from controllers.worlds.local.gangs import Ended
-from controllers.worlds.local.gpus import devices_of, gpus_here, shared_out
+from controllers.worlds.local.gpus import devices_of, gpus_here, least_shared, replicas_of, shared_out
 from controllers.worlds.local.jobs import JobLedger, LocalJob
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.stand_ins import stood_in
-from controllers.worlds.local.workflow import PlannedTrial, PodStep, UnsupportedWorkflowError, WorkflowError
+from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program, UnsupportedWorkflowError, WorkflowError
 from controllers.worlds.local.workflow.steps import Mount
 from controllers.worlds.local.world import LocalWorld
 from tests.controllers.worlds.local.workflow.workflow_manifests import Manifest, call, program, steps
@@ -133,6 +133,29 @@ def test_gpus_are_dealt_so_that_some_node_holds_what_one_trial_asks_for() -> Non
     assert shared_out("", ["n1"], 1) == {"n1": ()}
 
 
+def test_a_gpu_that_is_named_several_times_may_be_shared_by_as_many_trials_on_one_node(tmp_path: Path) -> None:
+    named = gpus_here({"CUDA_VISIBLE_DEVICES": "0,0,1,1"}, tmp_path)
+    assert shared_out(named, ["n1", "n2"], 1) == {"n1": ("0", "0"), "n2": ("1", "1")}
+    assert shared_out(named, ["n1"], 1) == {"n1": ("0", "0", "1", "1")}
+    assert (replicas_of(named), replicas_of(("0", "1")), replicas_of(())) == (2, 1, 1)
+
+
+def test_trials_come_to_the_gpu_that_the_fewest_others_hold() -> None:
+    assert least_shared(("0", "0", "1", "1"), {}) == ["0", "1", "0", "1"]
+    assert least_shared(("0", "0", "1", "1"), {"0": 1}) == ["1", "0", "1"]
+    assert least_shared(("0", "1"), {"0": 1}) == ["1"]
+
+
+def test_gpus_that_are_named_unequally_often_and_trials_of_several_shared_ones_are_refused_by_name() -> None:
+    with pytest.raises(SpeconError, match=r"names GPU 0 2 times, 1 1 times: name each equally often"):
+        check_gpus([], ("0", "0", "1"))
+    planned = [PlannedTrial(PodStep("s", "t", (), gpus=2), 0.0)]
+    with pytest.raises(
+        SpeconError, match=r"asks for 2 nvidia\.com/gpu, but CUDA_VISIBLE_DEVICES names each GPU several"
+    ):
+        check_gpus(planned, ("0", "0", "1", "1"))
+
+
 def test_more_gpus_than_there_are_are_refused_before_anything_starts(tmp_path: Path) -> None:
     planned = [PlannedTrial(PodStep("s", "t", (), gpus=2, mounts=(Mount("/no/data", "data"),)), 0.0)]
     with pytest.raises(SpeconError, match=r"a trial asks for 2 nvidia\.com/gpu, but here are 1"):
@@ -195,18 +218,22 @@ def started() -> Started:
     return Started()
 
 
-@pytest.fixture
-def world(started: Started) -> LocalWorld:
-    """Three trials of a GPU each on two nodes that have two and one... and a third without any request."""
+def three_trials() -> Program:
+    """Return three trials of a GPU each."""
     asks = {"resources": {"requests": {"cpu": "10m"}, "limits": {"nvidia.com/gpu": 1}}}
     templates = []
     for name in "abc":
         one = container(name, env=[{"name": "SPECON_TRIAL_ID", "value": f"u.s.{name}"}], **asks)
         notes = {labels.ANNOTATION_OBJECTIVE: "loss", labels.ANNOTATION_DIRECTION: "minimize"}
         templates.append(one | {"metadata": {"labels": {labels.LABEL_SWEEP: "s"}, "annotations": notes}})
-    made = program(steps([call(name, name) for name in "abc"]), *templates)
+    return program(steps([call(name, name) for name in "abc"]), *templates)
+
+
+@pytest.fixture
+def world(started: Started) -> LocalWorld:
+    """Three trials of a GPU each on two nodes that have two and one... and a third without any request."""
     machine = Machine({"n1": 1.0, "n2": 1.0}, 1e9, gpus={"n1": ("0", "1"), "n2": ()})
-    return LocalWorld(made, "u", machine, cast("Attempts", started), JobLedger())
+    return LocalWorld(three_trials(), "u", machine, cast("Attempts", started), JobLedger())
 
 
 def test_each_trial_holds_a_gpu_of_its_own_and_the_next_waits_until_one_is_free(
@@ -223,6 +250,22 @@ def test_each_trial_holds_a_gpu_of_its_own_and_the_next_waits_until_one_is_free(
     started.over.append(Ended(first.key, 0, 1.0))
     world.advance(1.0)
     assert started.gpus["c"] == ("0",)
+
+
+def test_two_trials_share_a_gpu_that_is_named_twice_and_policies_see_one_that_counts_twice(
+    world: LocalWorld, started: Started
+) -> None:
+    shared = Machine({"n1": 1.0, "n2": 1.0}, 1e9, gpus={"n1": ("0", "0"), "n2": ()})
+    world = LocalWorld(three_trials(), "u", shared, cast("Attempts", started), JobLedger())
+    world.advance(0.0)
+    assert started.gpus == {"a": ("0",), "b": ("0",)}
+    assert [(str(node.devices), node.replicas) for node in world.nodes()] == [
+        ("2 nvidia.com/gpu", 2),
+        ("no devices", 1),
+    ]
+    seen = world.trial(TrialId("u.s.c"))
+    assert seen is not None
+    assert not seen.nodes
 
 
 def test_no_trial_moves_to_a_node_that_has_no_gpu_for_it(world: LocalWorld) -> None:

@@ -11,7 +11,17 @@ import pytest
 from controllers.core.model import TrialId
 from controllers.lab.simulation.bounds import makespan_bound, mean_completion_bound
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
-from controllers.lab.simulation.experiments.device_experiments import DEVICES, GPU, NODES
+from controllers.lab.simulation.experiments.device_experiments import (
+    DEVICES,
+    FASTER,
+    GPU,
+    LARGE,
+    NODES,
+    REPLICAS,
+    SHARED,
+    SHARED_DEVICES,
+    SMALL,
+)
 from controllers.lab.simulation.run import simulate
 from controllers.policies import Ahead, Default, Guarded
 from controllers.policies.kit.work_left import Estimate, estimate_work
@@ -71,3 +81,31 @@ def test_an_order_by_lengths_that_parameters_tell_brings_end_and_mean_forward() 
         means.append(ahead.mean_completion_s / by_default.mean_completion_s)
     assert fmean(ends) < 0.95
     assert fmean(means) < 0.95
+
+
+def test_unlike_shared_and_partitioned_devices_are_as_their_titles_say() -> None:
+    unlike = EVERY_EXPERIMENT["V4"].workload(0)
+    assert Counter(node.device_speed for node in unlike.nodes) == Counter({1.0: NODES // 2, FASTER: NODES // 2})
+    assert len({node.device_model for node in unlike.nodes}) == 2
+    shared = EVERY_EXPERIMENT["V5"].workload(0)
+    assert {(node.devices.count(SHARED), node.replicas) for node in shared.nodes} == {
+        (REPLICAS * SHARED_DEVICES, REPLICAS)
+    }
+    assert {trial.device_use for trial in EVERY_EXPERIMENT["V5-light"].workload(0).trials} == {0.4}
+    partitions = Counter(str(trial.devices) for trial in EVERY_EXPERIMENT["V6"].workload(0).trials)
+    assert partitions == Counter({f"1 {SMALL}": 40, f"1 {LARGE}": 20})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "makespan", "mean"), [("V4", 0.9, 0.95), ("V5", 1.0, 0.85), ("V6", 1.0, 1.0)])
+def test_ahead_is_sooner_than_the_default_scheduler_on_unlike_shared_and_partitioned_devices(
+    name: str, makespan: float, mean: float
+) -> None:
+    ends, means = [], []
+    for seed in range(3):
+        scenario = Scenario(EVERY_EXPERIMENT[name].workload(seed), Costs.argo(), seed)
+        by_default, ahead = (simulate(scenario, policy).result for policy in (Default(), Guarded(policy=Ahead())))
+        ends.append(ahead.makespan_s / by_default.makespan_s)
+        means.append(ahead.mean_completion_s / by_default.mean_completion_s)
+    assert fmean(ends) < makespan
+    assert fmean(means) < mean
