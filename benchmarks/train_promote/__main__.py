@@ -14,7 +14,7 @@ import argparse
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -61,7 +61,7 @@ def main() -> None:
 def _record() -> None:
     """Train what is judged by, and keep the losses to four digits."""
     torch.set_num_threads(1)
-    found = {}
+    found: dict[str, Any] = {}
     for kind, one in tasks():
         torch.manual_seed(0)
         found[f"{kind}/{one}"] = np.array([[float(f"{loss:.4g}") for loss in row] for row in KINDS[kind](one)], "f4")

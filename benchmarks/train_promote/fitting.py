@@ -28,7 +28,8 @@ SINGLE: Final = 0.5
 
 def fit(seen: Mapping[str, Sequence[Sequence[Seen]]]) -> OddsModel:
     """Return the model that suits what was ``seen``, by family and sweep; all families count alike."""
-    rows, better, decision, weights, any_better, counts = [], [], [], [], [], []
+    rows, better, decision, weights = [], [], [], []
+    any_better, counts = list[float](), list[float]()
     for family, sweeps in seen.items():
         chosen = [one for sweep in sweeps for one in sweep[:: max(1, len(sweep) // DECISIONS)]]
         weight = (1.0 if family.startswith("made:") else REAL) / max(1, len(chosen))
@@ -70,7 +71,7 @@ def _fitted(x: Tensor, better: Tensor, decision: Tensor, weights: Tensor, any_be
         risk = (1 - none_better.exp()).clamp(1e-6, 1 - 1e-6)
         whole = -(counts * (any_better * risk.log() + (1 - any_better) * none_better.clamp(min=-30))).sum()
         total = SINGLE * single + whole + SMALL * slopes[:-1].square().sum()
-        total.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(total)
         return total
 
     optimizer.step(loss)  # type: ignore[no-untyped-call,unused-ignore]

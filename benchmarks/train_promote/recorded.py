@@ -152,7 +152,7 @@ def _curves(
     curves = np.empty((CONFIGURATIONS, REPORTS), np.float32)
     for report in range(REPORTS):
         for _ in range(optimizer.steps // REPORTS):
-            losses().nan_to_num(0, 0, 0).sum().backward()
+            torch.autograd.backward(losses().nan_to_num(0, 0, 0).sum())
             optimizer.step(parameters)
         with torch.no_grad():
             curves[:, report] = judged().nan_to_num(WORST, WORST, WORST).clamp(max=WORST).numpy()
@@ -193,7 +193,7 @@ def fine_tuning(schedule: str) -> Floats:
     draw = torch.Generator().manual_seed(2)
     for _ in range(300):
         rows = torch.randint(0, 600, (32,), generator=draw)
-        _entropies(_forward(before, x[low][rows], same, training=True), y[low][rows]).sum().backward()
+        torch.autograd.backward(_entropies(_forward(before, x[low][rows], same, training=True), y[low][rows]).sum())
         optimizer.step(before)
     drawn = Drawn.by_chance(13, 1e-5, 1e-1)
     best = int(_entropies(_forward(before, x[low][600:], same, training=False), y[low][600:]).argmin())

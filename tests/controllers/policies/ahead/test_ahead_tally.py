@@ -37,7 +37,7 @@ def made_of(state: Sequence[State], end_weight: float = 1.0) -> Tally:
     return Tally({named(n): one for n, one in enumerate(state)}, CORES, TRIALS, end_weight)
 
 
-def by_size(tally: Tally, nodes: Sequence[NodeName]) -> dict[int, list[NodeName]]:
+def by_size(tally: Tally, nodes: Sequence[NodeName]) -> dict[tuple[int, str], list[NodeName]]:
     """Return those of ``nodes`` that are of each size of the tally's, as they stand."""
     return {size: [one for one in nodes if tally.sizes[one] == size] for size in set(tally.sizes.values())}
 
