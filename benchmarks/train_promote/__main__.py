@@ -3,6 +3,7 @@
     python -m benchmarks.train_promote record
     python -m benchmarks.train_promote train [--lcbench FILE] [--sweeps 24] [--ship]
     python -m benchmarks.train_promote judge [--sweeps 120] [--trials 100] [--slots 4] [--json FILE]
+    python -m benchmarks.train_promote rules [--sweeps 120] [--trials 100] [--slots 4]
 
 ``record`` trains the tasks that are kept for judging, on one core (a quarter of an hour). ``train`` simulates sweeps of
 all training families under a first guess, fits the model to what its decisions saw, does both once more under that
@@ -23,8 +24,9 @@ from rich.table import Table
 
 from benchmarks.train_promote.families import RECORDED, Families
 from benchmarks.train_promote.fitting import fit
+from benchmarks.train_promote.fixed_rules import RULES
 from benchmarks.train_promote.recorded import KINDS, tasks
-from benchmarks.train_promote.running import Judgement, judged, seen_in
+from benchmarks.train_promote.running import Judgement, by_fixed_rules, judged, seen_in
 from controllers.lab.worker_pool import worker_pool
 from controllers.policies.promote.features import NAMES
 from controllers.policies.promote.odds import SHIPPED, OddsModel, write
@@ -42,7 +44,7 @@ _CONSOLE: Final = Console(width=160)
 def main() -> None:
     """Do what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("record", "train", "judge"))
+    parser.add_argument("what", choices=("record", "train", "judge", "rules"))
     parser.add_argument("--lcbench", type=Path, help="table of LCBench's curves; without it, its families are left out")
     parser.add_argument("--sweeps", type=int, help="of each family (default: 24 to train by, 120 to judge by)")
     parser.add_argument("--trials", type=int, default=100, help="of each sweep that is judged")
@@ -54,6 +56,8 @@ def main() -> None:
         _record()
     elif given.what == "train":
         _train(Families(given.lcbench), given.sweeps or 24, ship=given.ship)
+    elif given.what == "rules":
+        _rules(given.sweeps or 120, given.trials, given.slots)
     else:
         _judge(given.sweeps or 120, given.trials, given.slots, given.json)
 
@@ -107,6 +111,22 @@ def _judge(sweeps: int, trials: int, slots: int, kept: Path | None) -> None:
     _CONSOLE.print(_table(found, f"{trials} trials, {slots} at a time, {sweeps} sweeps of each family"))
     if kept is not None:
         kept.write_text(json.dumps({name: [vars(one) for one in of] for name, of in found.items()}), "utf-8")
+
+
+def _rules(sweeps: int, trials: int, slots: int) -> None:
+    """Print what fixed rules come to on the same sweeps."""
+    names = Families().named("judging")
+    wanted = [(name, number) for name in names for number in range(sweeps)]
+    with worker_pool() as pool, progress_bar(_CONSOLE, "judging", "sweeps", len(wanted)) as advance:
+        found = []
+        for one in pool.map(partial(by_fixed_rules, trials, slots), wanted, chunksize=4):
+            found.append(one)
+            advance(1)
+    means = np.array(found).reshape(len(names), sweeps, len(RULES), 3).mean(axis=(0, 1))
+    table = Table("rule", "makespan, %", "risk, %", "risk beyond noise, %", title=f"{trials} trials, {slots} at a time")
+    for rule, row in zip(RULES, means, strict=True):
+        table.add_row(rule.name, *(f"{100 * number:.1f}" for number in row))
+    _CONSOLE.print(table)
 
 
 def _table(found: dict[str, list[Judgement]], title: str) -> Table:

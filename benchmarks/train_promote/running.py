@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.train_promote.families import Families
+from benchmarks.train_promote.fixed_rules import RULES, lost
 from benchmarks.train_promote.sweeps import Seen, Sweep
 from controllers.policies.promote.odds import OddsModel, read
 from controllers.policies.promote.promised import bound_of
@@ -59,3 +60,10 @@ def seen_in(families: Families, model: OddsModel, wanted: tuple[str, int]) -> Se
     most_active = 4 if slots > 4 and chance.random() < 0.5 else None  # noqa: PLR2004 - idle cores, half of the time
     values = families.sweep(family, number, trials)
     return Sweep(values, slots, model.of, most_active).run(LEAST, every=EVERY).seen
+
+
+def by_fixed_rules(trials: int, slots: int, wanted: tuple[str, int]) -> list[tuple[float, bool, bool]]:
+    """Return what each of ``RULES`` comes to in the sweep of a family (its name and a number)."""
+    family, number = wanted
+    values = Families().sweep(family, _FROM + number, trials)
+    return [lost(rule, values, slots) for rule in RULES]
