@@ -4,8 +4,8 @@ Times are seconds of the sweep's own clock, CPU is in cores, memory in bytes.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from operator import attrgetter
@@ -153,15 +153,17 @@ class Trial:
     says otherwise: from ``min_workers`` to ``max_workers``. ``attempt`` counts from 1, ``moves`` the completed moves
     between nodes, ``suspensions`` how often it was suspended. ``gated`` tells that its next attempt waits for a
     ``Place``: the first of a pending trial, or that of a suspended one; the world itself releases all others, unless it
-    leaves those of a gang that was lost to a ``Place`` too. A worker holds its ``devices`` alone. ``parameters`` are
-    its hyperparameters. ``diverged`` tells that the newest value of its objective is NaN or infinite. ``search`` is the
-    text of the search that gives the trial its parameters when it first starts; empty where its author gave them.
-    ``sweep`` is the name of its sweep: only objectives of one sweep can be compared. ``destination`` names the node of
-    each worker of the attempt that a move leads to, by rank; empty where it leads nowhere yet. ``may_use`` are the
-    nodes to which selectors, affinity and taints let it go, None where these keep it off none. ``threads`` is with how
-    many each worker was told to compute, 0 where nobody told it. ``may_ask`` are the kinds of nodes to which they would
-    let it go, by name, None where they keep it off none. ``direction`` is that of the first objective, ``aims`` what
-    its sweep wants beside that. ``lineage`` are the trials whose checkpoints it went on from, one for each ``Clone``.
+    leaves those of a gang that was lost to a ``Place`` too. ``withheld`` tells that somebody keeps it from starting for
+    now, its owner or another part of the policy: then it neither waits nor is about to take room. A worker holds its
+    ``devices`` alone. ``parameters`` are its hyperparameters. ``diverged`` tells that the newest value of its objective
+    is NaN or infinite. ``search`` is the text of the search that gives the trial its parameters when it first starts;
+    empty where its author gave them. ``sweep`` is the name of its sweep: only objectives of one sweep can be compared.
+    ``destination`` names the node of each worker of the attempt that a move leads to, by rank; empty where it leads
+    nowhere yet. ``may_use`` are the nodes to which selectors, affinity and taints let it go, None where these keep it
+    off none. ``threads`` is with how many each worker was told to compute, 0 where nobody told it. ``may_ask`` are the
+    kinds of nodes to which they would let it go, by name, None where they keep it off none. ``direction`` is that of
+    the first objective, ``aims`` what its sweep wants beside that. ``lineage`` are the trials whose checkpoints it went
+    on from, one for each ``Clone``.
     """
 
     id: TrialId
@@ -192,6 +194,7 @@ class Trial:
     may_ask: frozenset[str] | None = None
     aims: Aims = NO_AIMS
     lineage: tuple[TrialId, ...] = ()
+    withheld: bool = False
 
     @property
     def gang(self) -> bool:
@@ -228,7 +231,13 @@ class Trial:
     @property
     def waits(self) -> bool:
         """Whether its next attempt waits for a ``Place``."""
-        return self.gated and (self.phase is _PENDING or self.phase is _SUSPENDED)
+        return self.gated and not self.withheld and (self.phase is _PENDING or self.phase is _SUSPENDED)
+
+    @property
+    def starts(self) -> bool:
+        """Whether its next attempt was let go and has no node yet: it is about to take room somewhere."""
+        to_come = self.phase is _PENDING or self.phase is _SUSPENDED
+        return to_come and not (self.gated or self.nodes)
 
     def with_progress(self, progress: Progress | None, *, diverged: bool = False) -> "Trial":
         """Return this trial with ``progress``: thousands of times a tick, and ``replace`` takes three times as long."""
@@ -261,6 +270,7 @@ class Trial:
             self.may_ask,
             self.aims,
             self.lineage,
+            self.withheld,
         )
 
 
@@ -403,6 +413,19 @@ class Snapshot:
             spent=self.spent,
             earlier=self.earlier,
         )
+
+    def withholding(self, trials: Collection[TrialId]) -> "Snapshot":
+        """Return it as policies shall see it that must not start ``trials``, nor keep room for those of them that wait.
+
+        What owners ask is left out, as in ``of_trials``.
+        """
+        withheld = {
+            trial.id: replace(trial, withheld=True) for trial in self.unended if trial.waits and trial.id in trials
+        }
+        every, unended = (
+            tuple(withheld.get(trial.id, trial) for trial in all_) for all_ in (self.trials, self.unended)
+        )
+        return self.of_trials(every, unended)
 
     @cached_property
     def unended(self) -> tuple[Trial, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
-from controllers.core.model import Node, NodeKind, NodeName, Phase, Trial, TrialId
+from controllers.core.model import Node, NodeKind, NodeName, Trial, TrialId
 
 MOST_KINDS: Final = 64
 """Kinds that are remembered."""
@@ -68,7 +68,7 @@ def kinds_after(
         told: The kinds that the world tells of now.
         before: What was known after the look before.
     """
-    asking = {trial.id: trial for trial in trials if trial.id in before.let_go and _asks(trial)}
+    asking = {trial.id: trial for trial in trials if trial.id in before.let_go and trial.starts}
     let_go = {name: since for name, since in before.let_go.items() if name in asking}
     kinds = _remembered(told, before.kinds)
     waited = [now - at for at in before.let_go.values() if 0 <= now - at <= MOST_BOOT_S]
@@ -105,11 +105,6 @@ def came_since(nodes: Iterable[Node], before: Collection[NodeName] | None) -> tu
     known = None if before is None else frozenset(before)
     there = frozenset(node.name for node in nodes if node.ready or (known is not None and node.name in known))
     return [node for node in nodes if known is not None and node.name in there - known], there
-
-
-def _asks(trial: Trial) -> bool:
-    waits = trial.phase is Phase.PENDING or trial.phase is Phase.SUSPENDED
-    return waits and not trial.gated and not trial.nodes
 
 
 def _remembered(told: Iterable[NodeKind], before: Iterable[NodeKind]) -> tuple[NodeKind, ...]:

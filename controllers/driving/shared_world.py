@@ -122,6 +122,7 @@ class SharedWorld(WrappedWorld):
             most_cpu=float(trial.threads) if trial.threads else float("inf"),
             left_s=self._left_s(trial.id),
             may_use=trial.may_use,
+            least=trial.min_workers,
         )
 
     @property

@@ -60,7 +60,8 @@ class Claimant:
     yet: then the nodes are shown without what it holds. ``held_back`` tells that it starts only by a ``Place``: what
     waits without that waits for the scheduler, and starts there as it comes. ``since`` is when it was submitted,
     ``attempt`` the number of its attempt. ``most_cpu`` is how many cores each worker can use, ``left_s`` how many
-    seconds it still needs, None where nobody knows. ``may_use`` are the nodes it may go to, None for any.
+    seconds it still needs, None where nobody knows. ``may_use`` are the nodes it may go to, None for any. ``least`` is
+    the fewest workers that it starts with, where all nodes together hold no more; 0 where it needs all ``workers``.
     """
 
     id: TrialId
@@ -77,6 +78,7 @@ class Claimant:
     most_cpu: float = UNBOUNDED
     left_s: float | None = None
     may_use: frozenset[NodeName] | None = None
+    least: int = 0
 
     @property
     def asked(self) -> Amount:

@@ -131,6 +131,7 @@ class Filling:
 
     def serve(self, line: Line, trial: Claimant) -> None:
         """Decide on one trial."""
+        trial = self.ledger.as_it_starts(trial)
         quota = self._namespaces[line.sweep.namespace].terms.why_over(
             self._namespaces[line.sweep.namespace].amount + trial.asked
         )

@@ -1,7 +1,8 @@
 """The room on each node, while one trial after another gets its place there."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
@@ -56,6 +57,7 @@ class RoomLedger:
         self._leaving = dict.fromkeys(self.free, NOTHING)
         self._from: dict[tuple[Shape, bool], int] = {}
         self._hopeless: set[Shape] = set()
+        self._workers: dict[tuple[Shape, int], int] = {}
         for kind in kinds:
             for _ in range(kind.coming):
                 self._add_node(kind)
@@ -108,6 +110,20 @@ class RoomLedger:
         for name in room.nodes:
             self.free[name] -= trial.each
         return room
+
+    def as_it_starts(self, trial: Claimant) -> Claimant:
+        """Return a gang that waits with as many of its workers as it would get if nothing else were there.
+
+        Any other trial comes back as it is.
+        """
+        if trial.nodes or not 0 < trial.least < trial.workers:
+            return trial
+        kind = shape_of(trial), trial.least
+        if kind not in self._workers:
+            more = range(trial.least + 1, trial.workers + 1)
+            fitting = bisect_left(more, 1, key=lambda number: int(self.never_fits(replace(trial, workers=number))))
+            self._workers[kind] = trial.least + fitting
+        return replace(trial, workers=self._workers[kind])
 
     def never_fits(self, trial: Claimant) -> bool:
         """Return whether the trial would fit nowhere, if nothing else were there and all nodes came that can."""

@@ -120,7 +120,7 @@ def outlook(foreseen: TrialOutlook, share: float, *, given_up: bool) -> str:
 
 def waiting(trial: Trial) -> str:
     """Return what is foreseen of a trial that has not started."""
-    return "waits for room" if trial.gated and trial.goals.deadline_at is not None else ""
+    return "waits for room" if trial.waits and trial.goals.deadline_at is not None else ""
 
 
 def share_reason(foreseen: TrialOutlook, *, given_up: bool) -> str:

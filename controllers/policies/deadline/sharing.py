@@ -130,7 +130,7 @@ def to_idle_nodes(
         capacity: What is requested of each node; kept up.
         cost: Seconds for which a trial that moves does not train.
     """
-    if any(trial.phase is Phase.PENDING for trial in snapshot.unended):
+    if any(trial.phase is Phase.PENDING and not trial.withheld for trial in snapshot.unended):
         return
     taken = {node for trial in snapshot.unended for node in (*trial.nodes, trial.moving_to)}
     idle = [node for node in capacity.nodes.values() if node.ready and node.name not in taken]

@@ -106,7 +106,11 @@ class Dragon(PolicySettings):
         if proposals:
             state = replace(state, acted_at=now)
         elastic = any(trial.live and trial.max_workers > 1 for trial in snapshot.unended)
-        hidden = {trial.id: replace(trial, gated=False) for trial in queue}
+        placed = {proposal.action.trial for proposal in placing}
+        hidden = {
+            trial.id: replace(trial, gated=False) if trial.id in placed else replace(trial, withheld=True)
+            for trial in queue
+        }
         return Decision(
             state,
             tuple(proposals),

@@ -72,9 +72,7 @@ def with_room(snapshot: Snapshot, trials: Sequence[Trial]) -> tuple[list[Trial],
     A trial that was placed and does not run yet will take room, though no node shows it: it counts as if it went to the
     node with the most cores that nobody requests, as each of ``trials`` does.
     """
-    starting = [
-        trial for trial in snapshot.unended if trial.phase is Phase.PENDING and not (trial.gated or trial.nodes)
-    ]
+    starting = [trial for trial in snapshot.unended if trial.phase is Phase.PENDING and trial.starts]
     nodes = roomiest_nodes(snapshot, (*starting, *trials))
     begun = {trial.id for trial in starting}
     new = [trial for trial in trials if trial.id not in begun]
@@ -147,11 +145,7 @@ def still_starting(snapshot: Snapshot, places: Mapping[TrialId, NodeName]) -> di
 
     A trial that still waits for a place was refused the one it had.
     """
-    return {
-        trial.id: places[trial.id]
-        for trial in snapshot.unended
-        if trial.id in places and not (trial.gated or trial.nodes) and trial.phase in {Phase.PENDING, Phase.SUSPENDED}
-    }
+    return {trial.id: places[trial.id] for trial in snapshot.unended if trial.id in places and trial.starts}
 
 
 def with_places(places: Mapping[TrialId, NodeName], proposals: Iterable[Proposal]) -> dict[TrialId, NodeName]:

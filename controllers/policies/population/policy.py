@@ -9,7 +9,6 @@ the same step, and where there is no room for all of them, they train by turns, 
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar, Final
 
 from pydantic import Field
@@ -96,7 +95,8 @@ class Population(PolicySettings):
             (*clones, *places, *suspensions),
             snapshot.now + soon if snapshot.unended else None,
             {trial.id: Assessment(outlook=_outlook(trial, ends)) for trial in snapshot.unended if trial.lineage},
-            narrowed=_narrow(snapshot, {trial.id for trial in placed}),
+            # To policies behind this one, trials that shall not start now do not wait.
+            narrowed=snapshot.withholding({trial.id for trial in snapshot.unended} - {trial.id for trial in placed}),
         )
 
     def _of(self, trials: Sequence[Trial], state: PopulationState) -> PopulationRanks:
@@ -165,14 +165,3 @@ def _why_placed(trial: Trial) -> str:
 def _outlook(trial: Trial, ends: Mapping[TrialId, int]) -> str:
     parents = ", ".join(trial_number(parent) for parent in trial.lineage[-3:])
     return f"went on from {parents}; at interval {ends[trial.id]}"
-
-
-def _narrow(snapshot: Snapshot, places: set[TrialId]) -> Snapshot:
-    """Return the snapshot as policies behind this one shall see it: trials that shall not start now do not wait."""
-    held = {
-        trial.id: replace(trial, gated=False) for trial in snapshot.unended if trial.waits and trial.id not in places
-    }
-    every, unended = (
-        tuple(held.get(trial.id, trial) for trial in all_) for all_ in (snapshot.trials, snapshot.unended)
-    )
-    return snapshot.of_trials(every, unended)

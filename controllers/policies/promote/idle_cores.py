@@ -16,6 +16,7 @@ from controllers.policies.kit.most_cores import Most
 
 ENOUGH: Final = 0.9
 """Part of what a trial asks for that must be idle: what the others use is measured, and never quite exact."""
+_LEAVING: Final = frozenset({Phase.SUSPENDING, Phase.STOPPING})
 
 
 class IdleCores:
@@ -40,7 +41,7 @@ class IdleCores:
         self._in_all = math.fsum(self._on.values())
         self._settled = True
         for trial in snapshot.unended:
-            if trial.id in waiting or trial.waits or trial.phase in {Phase.SUSPENDING, Phase.STOPPING}:
+            if trial.id in waiting or trial.waits or trial.withheld or trial.phase in _LEAVING:
                 continue  # what it uses is idle, or will be soon
             # Were more counted of one that starts on idle cores, it would drive away another that uses such already,
             # and be driven away by the next.

@@ -69,6 +69,8 @@ def odds_of(
 ) -> dict[TrialId, float]:
     """Return how likely each trial is to end more than 1 % above the best completed one.
 
+    Where values are too large to compute with, nobody can tell: then a trial counts as certain to, and none is stopped.
+
     Args:
         curves: Those of trials that have not ended and have come to a first part.
         completed: Those of trials that have trained to their end, one at least.
@@ -82,8 +84,9 @@ def odds_of(
     for row, curve in zip(known, curves.values(), strict=True):
         row[: len(curve)] = curve
     parts = np.array([len(curve) for curve in curves.values()])
-    found = model.of(features(known, parts, np.array(completed), least, noise))
-    return dict(zip(curves, found.tolist(), strict=True))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = model.of(features(known, parts, np.array(completed), least, noise))
+    return dict(zip(curves, np.nan_to_num(found, nan=1.0).tolist(), strict=True))
 
 
 def risk_left(odds: Collection[float]) -> float:

@@ -265,7 +265,7 @@ def _narrowed(
     """
 
     def narrowed(trial: Trial) -> Trial:
-        return seen(replace(trial, gated=False) if trial.waits and trial.id not in placed else trial)
+        return seen(replace(trial, withheld=True) if trial.waits and trial.id not in placed else trial)
 
     unended = tuple(narrowed(trial) for trial in snapshot.unended)
     changed = {trial.id: trial for trial in unended}

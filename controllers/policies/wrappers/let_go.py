@@ -122,7 +122,7 @@ class _Queue:
         """Return whether ``trial`` may try whether an unknown node comes."""
         if self.asking:
             return False
-        idle = all(other.waits for other in self.seen.unended)
+        idle = all(other.waits or other.withheld for other in self.seen.unended)
         return self.seen.now - trial.submitted_at > (TRIES_AFTER_S if idle else TRIES_AMONG_OTHERS_AFTER_S)
 
 

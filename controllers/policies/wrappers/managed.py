@@ -24,13 +24,7 @@ class Managed(AroundOne):
         asked = snapshot.asked
         if not asked:
             return self.policy.decide(snapshot, state)
-        held = {
-            trial.id: replace(trial, gated=False) for trial in snapshot.unended if trial.id in asked and trial.waits
-        }
-        trials, unended = (
-            tuple(held.get(trial.id, trial) for trial in all_) for all_ in (snapshot.trials, snapshot.unended)
-        )
-        wanted = self.policy.decide(snapshot.of_trials(trials, unended), state)
+        wanted = self.policy.decide(snapshot.withholding(asked.keys()), state)
         theirs = (proposal for proposal in wanted.proposals if proposal.action.trial not in asked)
         ours = (
             proposal

@@ -159,9 +159,5 @@ def _stop(trial: Trial, why: str) -> Proposal:
 
 def _without_waiting(snapshot: Snapshot, ours: list[Trial]) -> Snapshot:
     """Return ``snapshot`` as if none of ``ours`` waited for a place: nobody is to keep room for them."""
-    changed = {trial.id: replace(trial, gated=False) for trial in ours if trial.waits}
-    trials, unended = (
-        tuple(changed.get(trial.id, trial) for trial in all_) for all_ in (snapshot.trials, snapshot.unended)
-    )
     # What owners ask is for the policy within, too.
-    return replace(snapshot.of_trials(trials, unended), asked=snapshot.asked)
+    return replace(snapshot.withholding({trial.id for trial in ours}), asked=snapshot.asked)

@@ -364,7 +364,8 @@ class TrialRun:
             # Both, since the newest may turn out to be broken.
             self.save((periodic - 1) * every)
             self.save(periodic * every)
-        self.lost_work += self.work - self.saved
+        # A checkpoint that is due now may hold more, by rounding.
+        self.lost_work += max(0.0, self.work - self.saved)
         self.work = self.saved
 
     def restore_the_one_before(self) -> None:

@@ -47,7 +47,16 @@ def test_what_is_not_new_is_the_same_object() -> None:
 
 
 def test_a_trial_keeps_all_else_where_its_progress_changes() -> None:
-    before = trial("a", "n", goals="goals", devices="devices", parameters="parameters", destination=("m",), gated=True)
+    before = trial(
+        "a",
+        "n",
+        goals="goals",
+        devices="devices",
+        parameters="parameters",
+        destination=("m",),
+        gated=True,
+        withheld=True,
+    )
     after = before.with_progress(None)
     assert after == replace(before, progress=None)
     assert {field.name for field in fields(Trial) if getattr(before, field.name) != getattr(after, field.name)} <= {

@@ -1,4 +1,4 @@
-"""A trial that waits for room is placed once others' pods have left, though no trial of the sweep changes."""
+"""A trial that waits for room gets it once others' pods have left, and where others may not start at all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +9,12 @@ import pytest
 from controllers.cluster.campaign_world import ForgetfulStore
 from controllers.core.actions import Action, Place
 from controllers.core.engine import Engine
-from controllers.core.model import Node, Phase, Sample, Trial, TrialId
+from controllers.core.model import Ask, Node, Phase, Sample, Trial, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import DONE, Outcome
-from controllers.policies import Edf, Guarded
+from controllers.policies import Edf, Guarded, Managed
 from controllers.policies.registry import POLICIES, parse_policy
-from tests.controllers.policies.policy_fakes import node, trial
+from tests.controllers.policies.policy_fakes import node, snapshot, trial
 from tests.controllers.quiet_world import QuietWorld
 
 OTHERS_LEAVE_AT = 95.0
@@ -76,3 +76,14 @@ def test_a_policy_that_places_nothing_is_not_woken_for_a_trial_that_waits() -> N
     waiting = replace(trial("waits"), phase=Phase.PENDING, gated=True)
     engine = Engine(Guarded(policy=parse_policy("fifo")), CrowdedNode([waiting]), NoMetrics(), ForgetfulStore())
     assert engine.tick(0.0).wake_at is None
+
+
+@pytest.mark.parametrize("policy", [*PLACING, "promote:finish=best", "promote:rungs=fast", "promote+ahead"])
+@pytest.mark.parametrize("phase", [Phase.PENDING, Phase.SUSPENDED])
+def test_a_trial_that_is_to_pause_takes_no_room_from_one_that_waits(policy: str, phase: Phase) -> None:
+    paused = trial("paused", phase=phase, gated=True, attempt=0)
+    waits = trial("waits", phase=Phase.PENDING, gated=True, attempt=0, submitted_at=5.0)
+    seen = replace(snapshot(10.0, [paused, waits], [node("n", 1.0)]), asked={paused.id: Ask.PAUSE})
+    managed = Managed(policy=Guarded(policy=parse_policy(policy)))
+    placed = [one.action.trial for one in managed.decide(seen, managed.initial()).proposals]
+    assert placed == ["waits"]

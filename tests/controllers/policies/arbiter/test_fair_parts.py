@@ -49,6 +49,15 @@ def test_shares_are_those_of_what_a_sweep_wants_the_greatest_part_of() -> None:
     assert (len(parts["A"].starts), len(parts["B"].starts)) == (3, 2)
 
 
+@pytest.mark.parametrize(("least", "starts"), [(0, False), (1, True), (2, True), (3, False)])
+def test_a_gang_that_no_node_can_hold_whole_starts_with_as_many_workers_as_fit(least: int, *, starts: bool) -> None:
+    gang = waits("a", cpu=2.0, workers=4, least=least)
+    parts = parts_of([sweep("A", gang, places=False), sweep("B", waits("b"), places=False)], nodes(1, 5.0))
+    assert parts["A"].starts == ({gang.id} if starts else set())
+    assert parts["A"].held_back == (set() if starts else {gang.id})
+    assert parts["A"].entitled.cpu == (4.0 if starts else 0.0)
+
+
 def test_devices_count_as_the_greatest_part_too() -> None:
     there = [Node(NodeName("n"), 100.0, devices=Devices.of({GPU: 4}))]
     trials = {

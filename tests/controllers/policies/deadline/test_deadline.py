@@ -164,6 +164,9 @@ def test_who_is_late_in_any_case_goes_to_an_idle_node_the_one_with_the_most_to_d
     assert moves(decision) == [("b", "m")]
     assert "b" not in resizes(decision)
     assert {one.reason for one in decision.proposals if one.action.trial == "b"} == {"late in any case: m is idle"}
+    paused = trial("w", phase=Phase.PENDING, gated=True, withheld=True)
+    beside = [replace(one, trials=(*one.trials, paused)) for one in story(*trials, nodes=[NODE, node("m", 4.0)])]
+    assert moves(last(EXACT, beside)) == [("b", "m")]
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,17 @@ def test_a_place_is_forgotten_once_the_trial_runs_waits_again_or_has_ended() -> 
     assert still_starting(snapshot(0.0, [trial("runs", "x"), gated("waits"), ended], [node("x")]), before) == {}
 
 
+def test_a_trial_that_is_kept_from_starting_neither_waits_nor_takes_room_and_one_that_was_let_go_does() -> None:
+    seen = snapshot(0.0, [gated("a"), gated("b")], [node("x", 1.0)])
+    withheld = seen.withholding({TrialId("a")})
+    assert [one.waits for one in withheld.unended] == [False, True]
+    assert still_starting(withheld, {TrialId("a"): NodeName("x")}) == {}
+    last = [seen.named[TrialId("b")]]
+    assert with_room(withheld, last) == (last, [])
+    let_go = snapshot(0.0, [replace(gated("a"), gated=False), *last], seen.nodes)
+    assert with_room(let_go, last) == ([], last)
+
+
 @given(
     cpus=st.lists(st.floats(0.1, 5.0), max_size=12),
     nodes=st.lists(st.tuples(st.floats(0.0, 8.0), st.booleans()), min_size=1, max_size=4),

@@ -48,6 +48,17 @@ def test_odds_are_probabilities_whatever_the_curves_are(
     assert max(found) - 1e-9 <= risk_left(found) <= 1.0
 
 
+@pytest.mark.parametrize(
+    ("loss", "end", "noise"), [(-1.7e308, -1e300, 0.0), (1.0, 1.0, math.nan), (1.7e308, 1.0, 1e308)]
+)
+def test_values_too_large_to_compute_with_are_a_risk_and_no_reason_to_stop(
+    loss: float, end: float, noise: float
+) -> None:
+    found = odds({"a": (loss,) * 4}, [(max(end, 1.0), *(end,) * (PARTS - 1))], noise=noise)
+    assert math.isfinite(found["a"])
+    assert loss >= end or found["a"] == 1.0
+
+
 def test_features_are_worked_out_by_the_scale_of_the_sweep() -> None:
     """By hand: both completed trials gain nothing after 8 %, and one is far worse than the best."""
     curves = np.zeros((1, PARTS))

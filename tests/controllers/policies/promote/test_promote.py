@@ -260,12 +260,16 @@ def test_who_waits_trains_on_where_nobody_else_can_use_the_cores(rungs: Rungs) -
     assert places(later) == {"worse": "w2", "worst": "w2"}
 
 
-def test_cores_are_idle_beside_a_trial_that_was_seen_to_be_unable_to_use_them() -> None:
+@pytest.mark.parametrize("paused", [[], [trial("paused", phase=Phase.PENDING, gated=True, withheld=True)]])
+def test_cores_are_idle_beside_a_trial_that_was_seen_to_be_unable_to_use_them_and_one_that_is_paused(
+    paused: list[Trial],
+) -> None:
     policy = Promote(rungs="best")
     state, waits = policy.initial(), suspended("waits", 0.2, 0.9)
     for second, found in ((10.0, {}), (20.0, {"waits": "w1"})):
         told = replace(at(0.1 + second / 1000, 0.5), at=second, cpu_seconds=second)  # one core of two
-        decision = policy.decide(snapshot(second, [running("runs", progress=told), waits], NODES[:1]), state)
+        trials = [running("runs", progress=told), waits, *paused]
+        decision = policy.decide(snapshot(second, trials, NODES[:1]), state)
         state = load_state(policy, dump_state(policy, decision.state))
         assert places(decision) == found
 

@@ -139,6 +139,8 @@ def test_nobody_tries_at_once_nor_soon_while_others_run_nor_in_a_pause() -> None
     assert let_go(seen(FOUR, kinds=(UNKNOWN,), now=14.0)) == []
     assert let_go(seen((RUNS, *FOUR), (FULL,), (UNKNOWN,), now=599.0)) == []
     assert let_go(seen((RUNS, *FOUR), (FULL,), (UNKNOWN,), now=601.0)) == ["a"]
+    withheld = replace(gated("z"), withheld=True)
+    assert let_go(seen((withheld, *FOUR), kinds=(UNKNOWN,))) == ["a"]
     assert let_go(seen(FOUR, kinds=(replace(UNKNOWN, more=0.0),))) == []
 
 
