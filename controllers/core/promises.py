@@ -33,7 +33,8 @@ class PromiseKept:
         return (
             f"the promised risk of {100 * self.promise:.3g} % is kept: about one in {round(1 / self.promise)} sweeps "
             f"misses a model more than 1 % better; {self.trained} of {self.trials} trials were trained to their end, "
-            f"and one of the others would be better with a probability of {self.left:.0%}, by the model"
+            f"and by a model that errs on the safe side, one of the others would be better with a probability of "
+            f"{self.left:.0%}"
         )
 
 
