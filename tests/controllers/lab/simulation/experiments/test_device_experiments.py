@@ -97,7 +97,7 @@ def test_unlike_shared_and_partitioned_devices_are_as_their_titles_say() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "makespan", "mean"), [("V4", 0.9, 0.95), ("V5", 1.0, 0.85), ("V6", 1.0, 1.0)])
+@pytest.mark.parametrize(("name", "makespan", "mean"), [("V4", 0.9, 0.95), ("V5", 1.0, 0.85), ("V6", 1.0, 1.05)])
 def test_ahead_is_sooner_than_the_default_scheduler_on_unlike_shared_and_partitioned_devices(
     name: str, makespan: float, mean: float
 ) -> None:
