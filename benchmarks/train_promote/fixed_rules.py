@@ -119,7 +119,7 @@ def _end(best: Floats, ended: Sequence[int], now: float, slots: int) -> End:
     return End(1.0, now / whole_makespan(len(best), slots), regret)
 
 
-RULES: Final = (
+RULES: Final[tuple[Asha | Median, ...]] = (
     *(Asha(first, eta) for eta in (1.5, 2.0, 3.0, 4.0) for first in (2, 4, 8, 12)),
     Median(),
 )
