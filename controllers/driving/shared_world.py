@@ -13,6 +13,7 @@ from controllers.policies.arbiter.demands import NOTHING
 
 _LEAVING = frozenset({Phase.SUSPENDING, Phase.STOPPING})
 TOO_MANY_MOVES = "other sweeps move trials already, or have their turn"
+UNSEEN = "it came after the cluster was shared out: what it may have is decided with the next round"
 OTHERS_FIRST = "other sweeps come first: a pod that waits at the scheduler would take the room that is meant for them"
 
 
@@ -30,6 +31,7 @@ class SharedWorld(WrappedWorld):
         super().__init__(world)
         self._left_s = left_s
         self._placed: set[TrialId] = set()
+        self._claims: frozenset[TrialId] | None = None
         self.part: Part | None = None
 
     def nodes(self) -> Sequence[Node]:
@@ -76,9 +78,12 @@ class SharedWorld(WrappedWorld):
         return held
 
     def apply(self, action: Action) -> Outcome:
-        """Have the world within carry out ``action``, if it is not one move too many."""
+        """Have the world within carry out ``action``, if it is neither one move too many nor an early start."""
         if self.part is not None and isinstance(action, Migrate) and self._moving() >= self.part.moves:
             return refused(TOO_MANY_MOVES)
+        unseen = self.part is not None and self._claims is not None and action.trial not in self._claims
+        if unseen and isinstance(action, Place):
+            return refused(UNSEEN)
         asks_for_node = isinstance(action, Place) and not action.nodes and self._bound
         if asks_for_node and not self._may_ask():
             return refused(OTHERS_FIRST)
@@ -98,7 +103,9 @@ class SharedWorld(WrappedWorld):
         unended = [trial for trial in self._world.trials() if not trial.phase.ended]
         self._placed &= {trial.id for trial in unended if not trial.live and not trial.gated}
         paused = {trial.id for trial in unended if self.short(trial.id) in asked} if asked else set[TrialId]()
-        return tuple(self._claimant(trial, origin) for trial in unended if trial.live or trial.id not in paused)
+        claiming = [trial for trial in unended if trial.live or trial.id not in paused]
+        self._claims = frozenset(trial.id for trial in claiming)
+        return tuple(self._claimant(trial, origin) for trial in claiming)
 
     def yielding(self) -> Mapping[str, Ask]:
         """Return what the arbiter asks of trials now, by short id."""

@@ -8,7 +8,7 @@ from controllers.core.devices import Devices
 from controllers.core.model import Ask, Node, NodeKind, NodeName, Phase, Trial, TrialId
 from controllers.core.ports import DONE, Outcome
 from controllers.driving.arbitration import Arbitration, Member
-from controllers.driving.shared_world import OTHERS_FIRST, TOO_MANY_MOVES, AsksOfAll, SharedWorld
+from controllers.driving.shared_world import OTHERS_FIRST, TOO_MANY_MOVES, UNSEEN, AsksOfAll, SharedWorld
 from controllers.policies.arbiter import Amount, Arbiter, Part
 from tests.controllers.policies.policy_fakes import node, trial
 from tests.controllers.quiet_world import QuietWorld
@@ -128,6 +128,17 @@ def test_beside_others_no_more_trials_wait_at_the_scheduler_than_may_and_each_ke
     assert shared.apply(Place(TrialId("b"))).detail == OTHERS_FIRST
     assert shared.apply(Place(TrialId("b"), (N1,))).done
     assert world.done == [Place(TrialId("a")), Place(TrialId("b"), (N1,))]
+
+
+def test_a_trial_that_came_since_the_last_round_starts_only_after_the_next() -> None:
+    world = Listed([waiting("a")], [node("n1", 4.0)])
+    sweep, arbitration = member("red", world), Arbitration(Arbiter())
+    arbitration.decide(0.0, [sweep])
+    world.there = [waiting("a"), waiting("b")]
+    assert sweep.world.apply(Place(TrialId("b"), (N1,))).detail == UNSEEN
+    assert sweep.world.apply(Place(TrialId("a"), (N1,))).done
+    arbitration.decide(1.0, [sweep])
+    assert sweep.world.apply(Place(TrialId("b"), (N1,))).done
 
 
 def test_a_sweep_alone_may_ask_for_as_many_nodes_as_it_likes() -> None:
