@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,13 @@ from controllers.policies.promote.noise import MOST_KEPT, Noise, deviation
 from controllers.policies.promote.odds import SHIPPED, OddsModel, odds_of, read, risk_left, write
 
 LOSSES = st.floats(0.01, 100)
-ENDS = [(3.0, *(2.0,) * 24, *(1.2,) * 24, 1.0), (3.5, *(2.4,) * 48, 1.5)]
-NEAR, FAR = (3.0, 3.0, 2.4, 2.1), (4.0, 4.0, 4.0, 3.9)
+ENDS: list[Curve] = [(3.0, *(2.0,) * 24, *(1.2,) * 24, 1.0), (3.5, *(2.4,) * 48, 1.5)]
+NEAR: Curve = (3.0, 3.0, 2.4, 2.1)
+FAR: Curve = (4.0, 4.0, 4.0, 3.9)
 
 
 def odds(
-    curves: Mapping[str, Curve], ends: Sequence[Curve], least: float = math.inf, noise: float = 0.0
+    curves: Mapping[str, Curve], ends: list[Curve], least: float = math.inf, noise: float = 0.0
 ) -> dict[str, float]:
     found = odds_of({TrialId(name): curve for name, curve in curves.items()}, ends, least, noise, read())
     return {str(name): one for name, one in found.items()}
