@@ -41,8 +41,8 @@ def features(curves: Floats, parts: Whole, completed: Floats, least: float, nois
     """Return the features of trials that have not ended, of shape (trials, ``len(NAMES)``).
 
     Args:
-        curves: Best losses so far by part, of shape (trials, ``PARTS``), of which each trial has made the first
-            ``parts``; what follows is not read.
+        curves: Best losses so far by part, of shape (trials, ``PARTS``). Each trial has made the first ``parts``;
+            what follows is not read.
         parts: How many each has made, one at least.
         completed: Best losses by part of those that have trained to their end, of shape (completed, ``PARTS``).
         least: The least loss of all that have trained to their end. It may be of one whose curve nobody knows: that

@@ -12,7 +12,7 @@ from typing import Final
 from controllers.core.devices import MOST_KINDS, Devices, device_class_kind, is_of_class
 from controllers.worlds.argo.reading.nodes import NodeRecord
 from controllers.worlds.argo.reading.pods import OtherPod, PodRecord, Resources
-from controllers.worlds.argo.reading.resource_claims import ClaimRecord, Given
+from controllers.worlds.argo.reading.resource_claims import ClaimRecord, GivenDevice
 from controllers.worlds.argo.reading.resource_slices import ClassRecord, SliceRecord
 
 NOT_SEEN: Final = (
@@ -89,12 +89,12 @@ class Offers:
                     f"DeviceClass {one.name[:_SHOWN]} has devices that are shared, parts of others, or of several nodes"
                 )
 
-    def _places(self, part: SliceRecord) -> Iterable[tuple[Given, _Place]]:
+    def _places(self, part: SliceRecord) -> Iterable[tuple[GivenDevice, _Place]]:
         counted = [one for one in self._known.values() if one.name not in self._uncounted]
         for device in part.devices if part.node else ():
             kinds = tuple(device_class_kind(one.name) for one in counted if one.selects(part.driver, device))
             if kinds and device.whole and device.open:
-                yield Given(part.driver, part.pool, device.name), _Place(part.node, kinds)
+                yield GivenDevice(part.driver, part.pool, device.name), _Place(part.node, kinds)
 
 
 NO_OFFERS: Final = Offers((), ())

@@ -20,7 +20,7 @@ _TERM: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AttributeComparison:
     """What one comparison holds of: the ``attribute`` as ``domain/name``, empty for the driver."""
 
     attribute: str
@@ -35,7 +35,7 @@ class Comparison:
         return (found == self.value) is self.equal
 
 
-def comparisons_in(expression: str) -> tuple[Comparison, ...] | None:
+def comparisons_in(expression: str) -> tuple[AttributeComparison, ...] | None:
     """Return the comparisons that must all hold; None where an expression says more than is read."""
     if len(expression) > _MOST_TEXT:
         return None
@@ -46,7 +46,7 @@ def comparisons_in(expression: str) -> tuple[Comparison, ...] | None:
     return tuple(_comparison(match) for match in found if match) if all(found) else None
 
 
-def _comparison(match: re.Match[str]) -> Comparison:
+def _comparison(match: re.Match[str]) -> AttributeComparison:
     value, attribute = match["value"], ""
     if not match["driver"]:
         attribute = f"{match['domain'][1:-1]}/{match['plain'] or match['quoted'][1:-1]}"
@@ -54,4 +54,4 @@ def _comparison(match: re.Match[str]) -> Comparison:
         read: Value = value[1:-1]
     else:
         read = value == "true" if value in {"true", "false"} else int(value)
-    return Comparison(attribute, match["operator"] == "==", read)
+    return AttributeComparison(attribute, match["operator"] == "==", read)

@@ -17,11 +17,11 @@ _OTHER_FIELDS: Final = {
     "capacity": "a part of a device",
     "adminAccess": "access for administration",
 }
-ByPeople = "a ResourceClaim that somebody made, which pods may share"
+_BY_PEOPLE: Final = "a ResourceClaim that somebody made, which pods may share"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenDevice:
     """A device that a claim was given."""
 
     driver: str
@@ -42,7 +42,7 @@ class ClaimRecord:
     owner: str
     classes: tuple[tuple[str, int], ...]
     why_unread: str
-    given: tuple[Given, ...]
+    given: tuple[GivenDevice, ...]
 
     @property
     def weight(self) -> int:
@@ -89,9 +89,9 @@ def project_claim(item: Json) -> ClaimRecord:
     )
 
 
-def _given(result: Mapping[str, Any]) -> Given:
+def _given(result: Mapping[str, Any]) -> GivenDevice:
     driver, pool, device = (text(result, field, most=_MOST_NAME) for field in ("driver", "pool", "device"))
-    return Given(driver, pool, device)
+    return GivenDevice(driver, pool, device)
 
 
 def asked_by_template(template: Json) -> tuple[dict[str, int], str]:
@@ -131,7 +131,7 @@ def claims_of(pod: Json) -> PodClaims:
     if not wanted and not special:
         return NO_CLAIMS
     names = [text(claim, "name") for claim in wanted]
-    unread = ByPeople if any(at(claim, "resourceClaimName") for claim in wanted) else ""
+    unread = _BY_PEOPLE if any(at(claim, "resourceClaimName") for claim in wanted) else ""
     if len(wanted) > _MOST_CLAIMS:
         unread = f"more than {_MOST_CLAIMS} ResourceClaims"
     containers = (*mappings(pod, "spec", "containers"), *mappings(pod, "spec", "initContainers"))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, mappings, text, whole
-from controllers.worlds.argo.reading.device_selectors import Comparison, Value, comparisons_in
+from controllers.worlds.argo.reading.device_selectors import AttributeComparison, Value, comparisons_in
 
 MOST_DEVICES: Final = 128
 """Devices of a slice that are read: Kubernetes takes no more."""
@@ -58,7 +58,7 @@ class ClassRecord:
     """A DeviceClass: the comparisons that hold of its devices, None where its selectors say more than is read."""
 
     name: str
-    comparisons: tuple[Comparison, ...] | None
+    comparisons: tuple[AttributeComparison, ...] | None
 
     def selects(self, driver: str, device: DeviceRecord) -> bool:
         """Whether a device is of the class; of one whose selectors are not read, none is."""

