@@ -118,9 +118,10 @@ def _line(policy: Policy[Any], measured: Mapping[str, MeasuredRisk]) -> str:
     told = f"{name} ends trials early, and may end the one that would have become the best: "
     if isinstance(policy, Promote) and policy.promise is not None:
         return (
-            f"{told}it is to miss a model more than 1 % better in about {100 * policy.promise:.3g} % of all sweeps. "
-            "Where values are noisy, or trials gain late, it misses more. It counts the best value that a trial has "
-            "reached: a trial that keeps only its newest checkpoints may have lost that model: save the best one, too"
+            f"{told}it is to miss a model that leads by more than 1 %, and by more than the noise of a value, in about "
+            f"{100 * policy.promise:.3g} % of all sweeps, on average over kinds of training. It counts the best value "
+            "that a trial has reached: a trial that keeps only its newest checkpoints may have lost that model: save "
+            "the best one, too"
         )
     if (risk := measured.get(name)) is None:
         return f"{told}how often is not measured. Of your own past sweeps `specon replay` tells it"
