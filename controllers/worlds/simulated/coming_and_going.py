@@ -19,17 +19,22 @@ def join(cluster: SimulatedCluster, node: NodeRun) -> None:
 
 def remove(cluster: SimulatedCluster, node: NodeRun) -> None:
     """Let ``node``, on which nothing is, be gone; what was on its way there goes wherever it finds room."""
+    divert(cluster, node)
+    node.meter.end(cluster.now)
+    del cluster.nodes[node.name]
+    cluster.sharing.forget(node.name)
+    cluster.scheduler.gone(node.name)
+    cluster.changed = True
+
+
+def divert(cluster: SimulatedCluster, node: NodeRun) -> None:
+    """Let what is on its way to ``node`` go wherever it finds room."""
     for run in list(node.expected.values()):
         cluster.cancel_reservation(run)
         if run.leaves:
             run.rest = Rest.ANYWHERE
         run.targets = ()
         run.change()
-    node.meter.end(cluster.now)
-    del cluster.nodes[node.name]
-    cluster.sharing.forget(node.name)
-    cluster.scheduler.gone(node.name)
-    cluster.changed = True
 
 
 def drain(cluster: SimulatedCluster, node: NodeRun) -> None:

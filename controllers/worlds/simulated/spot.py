@@ -11,7 +11,7 @@ from functools import partial
 
 from controllers.worlds.simulated.autoscaler import Autoscaler, GroupNodes
 from controllers.worlds.simulated.cluster import SimulatedCluster
-from controllers.worlds.simulated.coming_and_going import drain, fail_all, stop
+from controllers.worlds.simulated.coming_and_going import divert, drain, fail_all, stop
 from controllers.worlds.simulated.events import ClusterEventKind
 from controllers.worlds.simulated.faults import SpotLoss
 from controllers.worlds.simulated.node_run import NodeRun
@@ -85,6 +85,8 @@ class SpotProvider:
         if nodes.present.get(node.name) is node:
             if not node.losses:
                 stop(self._cluster, node)
+            # Else the next attempt of a gang that was to move would start here at once.
+            divert(self._cluster, node)
             fail_all(self._cluster, node)
             self.autoscaler.leave(nodes, node)
 
