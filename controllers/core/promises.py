@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _WRITTEN: Final = re.compile(
-    r"promise kept: (?P<promise>0\.\d{1,6}), (?P<left>[01]\.\d{3}) left, (?P<trained>\d{1,6}) of (?P<trials>\d{1,6})"
+    r"promise kept: (?P<promise>0\.\d{1,6}), (?P<left>[01]\.\d{3}) left, "
+    r"(?P<trained>\d{1,6})/(?P<trials>\d{1,6})"
 )
 
 
@@ -26,7 +27,7 @@ class PromiseKept:
 
     def written(self) -> str:
         """Return it as the reason of a stop, from which ``kept_in`` reads it."""
-        return f"promise kept: {self.promise:.4g}, {self.left:.3f} left, {self.trained} of {self.trials}"
+        return f"promise kept: {self.promise:.3g}, {self.left:.3f} left, {self.trained}/{self.trials}"
 
     def words(self) -> str:
         """Return it in words for people."""

@@ -89,7 +89,7 @@ class Promote(PolicySettings):
     )
     risk: float | None = Field(
         default=None,
-        gt=0,
+        ge=0.0001,
         le=0.2,
         description="promised part of sweeps in which a model more than 1 % better may be missed; in place of finish",
     )
