@@ -43,4 +43,4 @@ class CurveFile:
 
 
 def _key(task: Task) -> str:
-    return f"{task.seed} {task.policy}"
+    return f"{task.sweep} {task.seed} {task.policy}"

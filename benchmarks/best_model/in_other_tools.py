@@ -56,19 +56,22 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "Optuna's ASHA, eta 2, first rung 16 %": Tool(
         "optuna", "optuna_process", processes=True, settings={"min_resource": 10, "reduction_factor": 2}
     ),
+    "Optuna's ASHA, eta 2, first rung 8 %": Tool(
+        "optuna", "optuna_process", processes=True, settings={"min_resource": 5, "reduction_factor": 2}
+    ),
     "Ray Tune's ASHA": Tool("ray", "ray_process", processes=False),
     "Ray Tune's ASHA, eta 2, first rung 16 %": Tool(
         "ray", "ray_process", processes=False, settings={"grace_period": 10, "reduction_factor": 2}
     ),
 }
-"""By the name of the row; ten steps are a sixth of a training."""
+"""By the name of the row; ten steps of sixty are a sixth of a training, five a twelfth."""
 
 
 @dataclass(frozen=True)
 class OtherTools:
     """Makes runs in other tools: ``workers`` trials at a time on ``cores`` cores, kept under ``folder``."""
 
-    sweep: Path
+    sweeps: Mapping[str, Path]
     workers: int
     cores: float
     folder: Path
@@ -80,9 +83,9 @@ class OtherTools:
             SpeconError: a process failed.
         """
         began, moment, tool = time.monotonic(), datetime.now(UTC), TOOLS[task.policy]
-        state = self.folder / f"{tool.package}-{task.seed}-{moment:%m%dT%H%M%S}"
+        state = self.folder / f"{tool.package}-{task.sweep.replace(' ', '-')}-{task.seed}-{moment:%m%dT%H%M%S}"
         state.mkdir(parents=True)
-        order = self._order(tool, task.seed)
+        order = self._order(tool, task)
         if tool.processes:
             optuna.create_study(study_name=SWEEP, storage=JournalStorage(JournalFileBackend(str(state / "journal"))))
         before = CpuReading.now()
@@ -100,15 +103,17 @@ class OtherTools:
         delivered = Delivered(cpu_s / result.makespan_s, *rest, probe.seconds)
         return Run(task, f"{moment:%F %T}", seconds, result, cpu_s, 1.0, 1.0, delivered), curves
 
-    def _order(self, tool: Tool, seed: int) -> dict[str, Any]:
-        """Return what the tool's process is told: the fixed arguments of the sweep's trials, their hyperparameters."""
-        os.environ["SWEEP_SEED"] = str(seed)
-        manifest = load_workflow(self.sweep).manifest
+    def _order(self, tool: Tool, task: Task) -> dict[str, Any]:
+        """Return what the tool's process is told: the module of the sweep's trials, arguments, hyperparameters."""
+        os.environ["SWEEP_SEED"] = str(task.seed)
+        manifest = load_workflow(self.sweeps[task.sweep]).manifest
         templates = {template["name"]: template for template in manifest["spec"]["templates"]}
         ((step,),) = templates[SWEEP]["steps"]
-        args = [word for word in templates[f"{SWEEP}-trial"]["container"]["args"] if "{{" not in word]
+        container = templates[f"{SWEEP}-trial"]["container"]
+        args = [word for word in container["args"] if "{{" not in word]
         (steps,) = [int(word.removeprefix("--steps=")) for word in args if word.startswith("--steps=")]
         return {
+            "job": container["command"][-1],
             "args": args,
             "points": [{name: item[name] for name in item if name != "trial"} for item in step["withItems"]],
             "steps": steps,

@@ -3,7 +3,9 @@
 import json
 import math
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.best_model.joining import join_groups
@@ -21,26 +23,26 @@ def main(folder: Path, order: dict[str, Any]) -> None:
 
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    job = import_module(order["job"])
     storage = JournalStorage(JournalFileBackend(str(folder / "journal")))
     pruner = optuna.pruners.SuccessiveHalvingPruner(**order["settings"])
     study = optuna.load_study(study_name=order["study"], storage=storage, pruner=pruner)
     while (trial := study.ask()).number < len(order["points"]):
         point = order["points"][trial.number]
-        train(study, trial, folder, [*order["args"], *(f"--{name}={value}" for name, value in point.items())])
+        train(study, trial, folder, job, [*order["args"], *(f"--{name}={value}" for name, value in point.items())])
     study.tell(trial, state=optuna.trial.TrialState.FAIL)  # one more than there are configurations
 
 
-def train(study: "optuna.Study", trial: "optuna.Trial", folder: Path, args: list[str]) -> None:
-    """Train one configuration, and note when it reported what."""
+def train(study: "optuna.Study", trial: "optuna.Trial", folder: Path, job: ModuleType, args: list[str]) -> None:
+    """Train one configuration by the training of ``job``, and note when it reported what."""
     from optuna.trial import TrialState  # noqa: PLC0415 - as above
 
     from benchmarks.best_model.notes import Notes  # noqa: PLC0415
-    from workflows.jobs.pytorch.tuned import Training, parse  # noqa: PLC0415
 
-    tuned = parse(args)
-    training, pruned, value = Training(tuned), False, math.nan
+    given = job.parse(args)
+    training, pruned, value = job.Training(given), False, math.nan
     notes = Notes(folder, trial.number)
-    for step in range(tuned.steps):
+    for step in range(given.steps):
         training.step(step)
         value = training.validate()["loss"]
         notes.report(value)

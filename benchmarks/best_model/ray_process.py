@@ -6,6 +6,7 @@ Ray starts its own processes from here: a server, a scheduler, and one for each 
 import json
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,12 @@ def train(folder: Path, order: dict[str, Any], config: dict[str, Any]) -> None:
     from ray import tune  # noqa: PLC0415
 
     from benchmarks.best_model.notes import Notes  # noqa: PLC0415
-    from workflows.jobs.pytorch.tuned import Training, parse  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    number = config["number"]
-    tuned = parse([*order["args"], *(f"--{name}={value}" for name, value in order["points"][number].items())])
-    training, notes = Training(tuned), Notes(folder, number)
-    for step in range(tuned.steps):
+    job, number = import_module(order["job"]), config["number"]
+    given = job.parse([*order["args"], *(f"--{name}={value}" for name, value in order["points"][number].items())])
+    training, notes = job.Training(given), Notes(folder, number)
+    for step in range(given.steps):
         training.step(step)
         value = training.validate()["loss"]
         notes.report(value)

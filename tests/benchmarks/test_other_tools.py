@@ -38,7 +38,7 @@ def test_another_tool_trains_the_configurations_of_a_sweep_and_ends_the_worse_on
     except SharesError as error:
         pytest.skip(f"CPU cannot be shared out here: {error}")
     (tmp_path / "sweep.py").write_text(SWEEP)
-    tools = OtherTools(tmp_path / "sweep.py", workers=2, cores=1.5, folder=tmp_path)
+    tools = OtherTools({"best model": tmp_path / "sweep.py"}, workers=2, cores=1.5, folder=tmp_path)
     run, curves = tools.make(Task("local", "best model", 1, name))
     assert len(run.result.trials) == len(curves) == 6
     whole = [one for one in run.result.trials if not one.stopped]

@@ -1,0 +1,1 @@
+"""Trainings of kinds that the weights of ``promote`` were not trained on."""
