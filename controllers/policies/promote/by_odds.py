@@ -1,6 +1,6 @@
 """What is done for a promised risk: who gets a place, who makes room, and when all is over. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -9,6 +9,8 @@ from controllers.core.model import Phase, Snapshot, Trial, TrialId
 from controllers.core.promises import PromiseKept
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.sweeps import by_sweep
+from controllers.policies.kit.work_left import SweepMeasurements
+from controllers.policies.promote.leaders import Leaders
 from controllers.policies.promote.promised import Chances, PromisedState, bound_of
 
 _LEAST_TOLD: Final = 0.001
@@ -25,51 +27,79 @@ class ByOdds:
     told: Mapping[TrialId, Assessment]
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The ``risk`` that is promised.
+
+    ``looks`` are the parts of a training after which a trial may have to wait, rising; it has to ``most_suspensions``
+    times at most.
+    """
+
+    risk: float
+    looks: Sequence[float]
+    most_suspensions: int
+
+    def may_suspend(self, trial: Trial) -> bool:
+        """Return whether a trial has suspensions left."""
+        return trial.suspensions < self.most_suspensions
+
+
 def by_odds(
     snapshot: Snapshot,
     state: PromisedState,
+    known: SweepMeasurements,
     usual: Mapping[str, float | None],
-    promise: float,
-    looks: Sequence[float],
-    may_suspend: Callable[[Trial], bool],
+    terms: Terms,
 ) -> ByOdds:
-    """Return what to do so that in no more than a part ``promise`` of all sweeps a better model is missed.
+    """Return what to do so that no more than the promised part of all sweeps misses a better model.
 
     Args:
         snapshot: What there is.
         state: What was kept.
+        known: What was measured.
         usual: Steps in all of each sweep's trials, for those that do not tell their own.
-        promise: The risk that is promised.
-        looks: Parts of a training after which a trial may have to wait, rising.
-        may_suspend: Whether a trial has suspensions left.
+        terms: What is promised, and how.
     """
-    chances = Chances(snapshot, state.seen(snapshot, usual), looks)
-    stops = [stop for trials in by_sweep(snapshot.trials).values() for stop in _ends(trials, chances, promise)]
+    chances = Chances(snapshot, state.seen(snapshot, usual), terms.looks)
+    stops = [stop for trials in by_sweep(snapshot.trials).values() for stop in _ends(trials, chances, terms.risk)]
     over = {stop.action.trial for stop in stops}
     left = [trial for trial in snapshot.unended if trial.id not in over and not trial.diverged]
-    placed, unplaced = with_room(snapshot, chances.in_order(trial for trial in left if trial.waits))
+    leaders = Leaders(snapshot, known, chances.in_order(trial for trial in left if trial.steady))
+    waiting = chances.in_order(trial for trial in left if trial.waits)
+    placed, _ = with_room(snapshot, waiting)
+    placed = [trial for trial in placed if chances.is_first(trial) or leaders.leave_room(trial)]
+    placed_ids = frozenset(trial.id for trial in placed)
+    unplaced = [trial for trial in waiting if trial.id not in placed_ids]
     for trial in placed:
         if not chances.is_new(trial):
             chances.passes(trial)
     leaving = sum(trial.phase in {Phase.SUSPENDING, Phase.STOPPING} for trial in snapshot.unended)
-    suspensions = _making_room(chances, left, unplaced[leaving:], may_suspend)
+    suspensions = _making_room(chances, leaders, left, unplaced[leaving:], terms)
     places = [Proposal(Place(trial.id), _why_placed(trial, chances)) for trial in placed]
     told = {trial.id: Assessment(outlook=_outlook(odds)) for trial in left if (odds := chances.odds(trial)) is not None}
     kept = replace(chances.state, passed=chances.passed)
-    return ByOdds(kept, (*stops, *places, *suspensions), frozenset(trial.id for trial in placed), told)
+    return ByOdds(kept, (*stops, *places, *suspensions), placed_ids, told)
 
 
 def _making_room(
-    chances: Chances, trials: Sequence[Trial], unplaced: Sequence[Trial], may_suspend: Callable[[Trial], bool]
+    chances: Chances,
+    leaders: Leaders,
+    trials: Sequence[Trial],
+    unplaced: Sequence[Trial],
+    terms: Terms,
 ) -> list[Proposal]:
-    """Return suspensions of those at a look that make room for ``unplaced``; all others at a look pass it."""
+    """Return suspensions of those at a look that make room for ``unplaced`` or ``leaders``; others pass it."""
     suspensions: list[Proposal] = []
     waiting = list(unplaced)
     at_look = [trial for trial in trials if trial.steady and chances.at_look(trial)]
     for trial in reversed(chances.in_order(at_look)):  # those with the worst odds first
-        if waiting and may_suspend(trial) and chances.gives_way(trial, waiting[0]):
+        leader = leaders.before(trial)
+        if waiting and terms.may_suspend(trial) and chances.gives_way(trial, waiting[0]):
             waiting.pop(0)
             suspensions.append(Proposal(Suspend(trial.id), "suspending: others are likelier to be the best"))
+        elif leader is not None and terms.may_suspend(trial) and chances.gives_way(trial, leader):
+            why = "suspending: others are likelier to be the best, and can use its cores"
+            suspensions.append(Proposal(Suspend(trial.id), why))
         else:
             chances.passes(trial)
     return suspensions

@@ -19,7 +19,7 @@ from controllers.policies.kit.places import with_room
 from controllers.policies.kit.settings import PolicySettings
 from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.kit.work_left import SweepMeasurements, measure_sweep, most_cores
-from controllers.policies.promote.by_odds import by_odds
+from controllers.policies.promote.by_odds import Terms, by_odds
 from controllers.policies.promote.idle_cores import IdleCores
 from controllers.policies.promote.promised import looks_after
 from controllers.policies.promote.ranks import PromoteState, Ranks
@@ -59,7 +59,8 @@ class Promote(PolicySettings):
 
     Under a promise, there are no rungs. Two trials train to their end, the others to 8 %. From then on the likeliest to
     beat the best goes on, by a model that was learnt from other sweeps, and all is stopped once what is left adds up to
-    no more than the risk that was promised (see ``promised``).
+    no more than the risk that was promised (see ``promised``). Where the likeliest can use all cores, the others wait
+    for them to end (see ``leaders``).
 
     ``rungs`` stops by fixed rungs, and promises nothing: ``best`` has them at 16, 32 and 64 % of a training, and half
     of the trials go on; ``fast`` has them from 8 % on, and two of three go on. Trials that wait train on meanwhile on
@@ -163,10 +164,11 @@ class Promote(PolicySettings):
         """Train what is likely to be the best, until the rest is no greater a risk than was promised."""
         usual = {sweep: _usual_steps(trials) for sweep, trials in by_sweep(snapshot.trials).items()}
         stops = _diverged(snapshot)
-        looks = looks_after(self.warmup)
-        found = by_odds(snapshot, state.promised, usual, risk, looks, lambda one: one.suspensions < MOST_SUSPENSIONS)
+        terms = Terms(risk, looks_after(self.warmup), MOST_SUSPENSIONS)
+        known = measure_sweep(snapshot, state.measured)
+        found = by_odds(snapshot, state.promised, known, usual, terms)
         return Decision(
-            replace(state, promised=found.state),
+            replace(state, promised=found.state, measured=known),
             (*stops, *found.proposals),
             snapshot.now + self.interval if snapshot.unended else None,
             found.told,

@@ -143,6 +143,10 @@ class Chances:
         """Whether a trial has not come to the first look."""
         return len(self.state.curves[trial.id]) < self._looks[0]
 
+    def is_first(self, trial: Trial) -> bool:
+        """Whether a trial goes before all that have come to the first look: it is new, or one of the first ones."""
+        return self.is_new(trial) or trial.id in self._probes
+
     def odds(self, trial: Trial) -> float | None:
         """Return how likely a trial is to beat the best that has ended; None where nobody can tell."""
         return self._odds.get(trial.id)

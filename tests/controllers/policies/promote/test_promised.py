@@ -33,7 +33,10 @@ def curve(*points: tuple[float, float]) -> tuple[float, ...]:
 
 
 class Sweep:
-    """A sweep that is looked at again and again: its trials change, and the policy's state is kept as JSON between."""
+    """A sweep that is looked at again and again: its trials change, and the policy's state is kept as JSON between.
+
+    Each trial can use one core.
+    """
 
     def __init__(self, count: int, **settings: Any) -> None:  # noqa: ANN401 - of the policy
         self.policy = Promote(risk=0.05, **settings)
@@ -44,10 +47,11 @@ class Sweep:
         }
 
     def runs(self, name: str, part: float, loss: float, where: str = "w1") -> None:
-        self.trials[name] = trial(name, where, progress=at(part, loss))
+        self.trials[name] = trial(name, where, progress=at(part, loss), threads=1)
 
     def rests(self, name: str, part: float, loss: float) -> None:
-        self.trials[name] = trial(name, phase=Phase.SUSPENDED, gated=True, progress=at(part, loss), suspensions=1)
+        waits = trial(name, phase=Phase.SUSPENDED, gated=True, progress=at(part, loss), suspensions=1)
+        self.trials[name] = replace(waits, threads=1)
 
     def ends(self, name: str, loss: float) -> None:
         self.trials[name] = trial(name, phase=Phase.SUCCEEDED, progress=at(1.0, loss))
@@ -107,9 +111,9 @@ def test_each_level_but_the_first_promises_a_risk_and_fixed_rungs_promise_nothin
     assert policy.promise == promise
 
 
-@pytest.mark.parametrize("risk", ["0", "0.21", "-1"])
+@pytest.mark.parametrize("risk", ["0", "0.00009", "0.21", "-1"])
 def test_a_risk_that_cannot_be_promised_is_refused_with_its_value(risk: str) -> None:
-    with pytest.raises(PolicyError, match=rf"risk must be a number in \(0, 0.2\], got {risk}"):
+    with pytest.raises(PolicyError, match=rf"risk must be a number in \[0.0001, 0.2\], got {risk}"):
         parse_policy(f"promote:risk={risk}")
 
 
