@@ -11,6 +11,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 from typing import Final, Protocol
 
@@ -179,14 +180,16 @@ class PashaScheduler:
         same = (above == above[:, -1:])[:, :-1]
         twice = (np.logical_or.accumulate(same, axis=1) & ~same).any(axis=1)
         apart = np.where(twice, np.abs(theirs[:, -1] - own[-1]), np.nan)
-        self.crossed[trial, others] = self.crossed[others, trial] = apart
+        self.crossed[np.minimum(others, trial), np.maximum(others, trial)] = apart
 
     def _estimate(self) -> None:
-        far = np.flatnonzero(self.made > self.rungs.levels[self.top - 1])
-        apart = self.crossed[np.ix_(far, far)][np.triu_indices(len(far), 1)]
-        apart = apart[np.isfinite(apart)]
-        if len(apart):
-            self.epsilon = float(np.percentile(apart, 90))
+        far = self.made > self.rungs.levels[self.top - 1]
+        apart = np.sort(self.crossed[far][:, far], axis=None)
+        count = int(np.isfinite(apart).sum())
+        if count:
+            below, part = divmod(0.9 * (count - 1), 1)
+            one, other = apart[int(below)], apart[min(int(below) + 1, count - 1)]
+            self.epsilon = float(one + part * (other - one))
 
     def _changes(self) -> bool:
         """Return whether a trial of the top rung has another place there than among the same at the rung below."""
@@ -238,8 +241,14 @@ class Pasha:
 
     def run(self, values: Floats, slots: int) -> End:
         """Return what a sweep comes to."""
-        made, now = paused(len(values), slots, PashaScheduler(values, self.first, self.eta))
-        return finished(values, slots, made, now, min(self.finalists, slots))
+        found = self._searched(values.tobytes(), values.shape, slots, self.first, self.eta)
+        return finished(values, slots, *found, min(self.finalists, slots))
+
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def _searched(values: bytes, shape: tuple[int, int], slots: int, first: int, eta: int) -> tuple[list[int], float]:
+        """Return what the search made; it is the same for any number of finalists, and slow."""
+        return paused(shape[0], slots, PashaScheduler(np.frombuffer(values).reshape(shape), first, eta))
 
 
 def finished(values: Floats, slots: int, made: Sequence[int], now: float, finalists: int) -> End:

@@ -18,7 +18,7 @@ from controllers.policies.promote.features import Floats
 
 def flat(*ends: float) -> Floats:
     """Return curves that stay where they are."""
-    return np.repeat(np.array(ends)[:, None], PARTS, axis=1)
+    return np.repeat(np.array(ends, float)[:, None], PARTS, axis=1)
 
 
 def test_the_best_that_waits_goes_on_once_it_is_within_the_quantile() -> None:

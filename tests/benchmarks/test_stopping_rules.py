@@ -95,4 +95,5 @@ def test_a_sweep_takes_what_its_trials_made_and_a_start_of_each() -> None:
     assert made == [PARTS, 8, 8, 8]
     assert now == pytest.approx(1 + 3 * 8 / PARTS + 4 * 0.02)
     end = Stopping("Ray ASHA", "", partial(RayAsha, first=8, eta=2)).run(values, 1)
-    assert (end.makespan, end.regret) == (pytest.approx(now / (4 * 1.02)), 0.0)
+    assert end.makespan == pytest.approx(now / (4 * 1.02))
+    assert end.regret == 0.0
