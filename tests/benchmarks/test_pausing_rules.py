@@ -33,6 +33,13 @@ def test_the_best_that_waits_goes_on_once_it_is_within_the_quantile() -> None:
     assert rungs.promoted(8) == (2, 8)
 
 
+def test_a_trial_at_the_quantile_itself_goes_on() -> None:
+    rungs = Rungs(levels(4, 2))
+    for trial in range(3):
+        rungs.arrives(trial, 4, float(trial))
+    assert [rungs.promoted(PARTS) for _ in range(3)] == [(0, 8), (1, 8), None]
+
+
 def test_a_trial_of_the_highest_rung_goes_on_before_those_below() -> None:
     rungs = Rungs([4, 16])
     for trial, part in enumerate((4, 4, 16, 16)):
@@ -66,14 +73,31 @@ def test_pasha_goes_to_the_end_where_the_order_turns_over_at_each_rung() -> None
     assert max(made) == PARTS
 
 
-def test_pasha_takes_for_noise_what_separates_curves_that_cross_twice() -> None:
-    values = flat(0.0, 1.0)
-    values[1, 1] = -1.0
+def reported(values: Floats) -> PashaScheduler:
+    """Return PASHA once each trial in turn has come to its second rung, at part 3."""
     scheduler = PashaScheduler(values, 1, 3)
-    for part in (1, 2, 3):
-        for trial in (0, 1):
-            scheduler.report(trial, part)
-    assert scheduler.epsilon == 1.0
+    for trial in range(len(values)):
+        scheduler.report(trial, 1)
+    for trial in range(len(values)):
+        scheduler.report(trial, 2)
+        scheduler.report(trial, 3)
+    return scheduler
+
+
+def test_pasha_takes_for_noise_what_separates_most_curves_that_cross_twice() -> None:
+    values = flat(0.0, 1.0, 10.0, 12.0)
+    values[1, 1] = -1.0
+    assert reported(values).epsilon == 1.0
+    values[3, 1] = 9.0
+    assert reported(values).epsilon == pytest.approx(1.9)
+
+
+@pytest.mark.parametrize(("apart", "cap"), [(0.5, 3), (1.5, 9)])
+def test_pasha_goes_further_only_where_an_order_turns_over_that_is_clearer_than_noise(apart: float, cap: int) -> None:
+    values = flat(0.0, 1.0, 10.0, 10.0 + apart)
+    values[1, 1] = -1.0
+    values[2, 2:] = 11.0 + apart
+    assert reported(values).cap == cap
 
 
 def test_pasha_trains_its_best_to_the_end_and_that_counts() -> None:

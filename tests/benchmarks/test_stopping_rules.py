@@ -83,10 +83,19 @@ def test_defaults_are_those_of_the_installed_optuna() -> None:
     assert vars(SuccessiveHalvingPruner()) | {"_reduction_factor": 4} == vars(SuccessiveHalvingPruner())
 
 
-def test_ray_lets_the_first_at_a_rung_go_on_and_then_those_no_worse_than_the_quantile_before_them() -> None:
-    ends = [3.0, 1.0, 2.1, 1.5, 0.5]
+@pytest.mark.parametrize(
+    ("ends", "parts"),
+    [
+        ([3.0, 1.0, 2.1, 1.5, 0.5], [PARTS, PARTS, 4, PARTS, PARTS]),
+        ([1.0, 1.0], [PARTS, PARTS]),
+        ([1.0, 1.1], [PARTS, 4]),
+    ],
+)
+def test_ray_lets_the_first_at_a_rung_go_on_and_then_those_no_worse_than_the_quantile_before_them(
+    ends: list[float], parts: list[int]
+) -> None:
     made, _ = stopped(len(ends), 1, RayAsha(np.repeat(np.array(ends)[:, None], PARTS, axis=1), 4, 2))
-    assert made == [PARTS, PARTS, 4, PARTS, PARTS]
+    assert made == parts
 
 
 def test_a_sweep_takes_what_its_trials_made_and_a_start_of_each() -> None:
