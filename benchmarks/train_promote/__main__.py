@@ -3,16 +3,19 @@
     python -m benchmarks.train_promote record
     python -m benchmarks.train_promote train [--lcbench FILE] [--sweeps 24] [--ship]
     python -m benchmarks.train_promote judge [--sweeps 120] [--trials 100] [--slots 4] [--json FILE]
-    python -m benchmarks.train_promote rules [--sweeps 120] [--trials 100] [--slots 4]
+    python -m benchmarks.train_promote rules [--sweeps 120] [--trials 100] [--slots 4] [--risks 0.8 3.0] [--json FILE]
 
 ``record`` trains the tasks that are kept for judging, on one core (a quarter of an hour). ``train`` simulates sweeps of
 all training families under a first guess, fits the model to what its decisions saw, does both once more under that
 model, and with ``--ship`` writes the weights into the package (about half an hour on two cores). ``judge`` runs sweeps
-of the families that no training has seen, under the shipped weights, and prints what the promises came to.
+of the families that no training has seen, under the shipped weights, and prints what the promises came to. ``rules``
+runs the same under fixed rules, and prints how long each takes at the ``--risks`` (in percent, those of the promises),
+between its settings.
 """
 
 import argparse
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,17 +27,15 @@ from rich.table import Table
 
 from benchmarks.train_promote.families import RECORDED, Families
 from benchmarks.train_promote.fitting import fit
-from benchmarks.train_promote.fixed_rules import RULES
+from benchmarks.train_promote.fixed_rules import RULES, makespan_at
 from benchmarks.train_promote.recorded import KINDS, tasks
 from benchmarks.train_promote.running import Judgement, by_fixed_rules, judged, seen_in
 from controllers.lab.worker_pool import worker_pool
-from controllers.policies.promote.features import NAMES
+from controllers.policies.promote.features import NAMES, Floats
 from controllers.policies.promote.odds import SHIPPED, OddsModel, write
 from hera_specon.cli.output import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from benchmarks.train_promote.sweeps import Seen
 
 PROMISES: Final = (0.02, 0.05, 0.1, 0.2)
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100, help="of each sweep that is judged")
     parser.add_argument("--slots", type=int, default=4, help="trials that run at a time in those")
     parser.add_argument("--ship", action="store_true", help="write the weights into the package")
+    parser.add_argument("--risks", type=float, nargs="*", default=(), help="in percent, to compare fixed rules at")
     parser.add_argument("--json", type=Path, help="where to write what was judged")
     given = parser.parse_args()
     if given.what == "record":
@@ -57,7 +59,7 @@ def main() -> None:
     elif given.what == "train":
         _train(Families(given.lcbench), given.sweeps or 24, ship=given.ship)
     elif given.what == "rules":
-        _rules(given.sweeps or 120, given.trials, given.slots)
+        _rules(given)
     else:
         _judge(given.sweeps or 120, given.trials, given.slots, given.json)
 
@@ -113,20 +115,39 @@ def _judge(sweeps: int, trials: int, slots: int, kept: Path | None) -> None:
         kept.write_text(json.dumps({name: [vars(one) for one in of] for name, of in found.items()}), "utf-8")
 
 
-def _rules(sweeps: int, trials: int, slots: int) -> None:
+def _rules(given: argparse.Namespace) -> None:
     """Print what fixed rules come to on the same sweeps."""
-    names = Families().named("judging")
+    names, sweeps = Families().named("judging"), given.sweeps or 120
     wanted = [(name, number) for name in names for number in range(sweeps)]
     with worker_pool() as pool, progress_bar(_CONSOLE, "judging", "sweeps", len(wanted)) as advance:
         found = []
-        for one in pool.map(partial(by_fixed_rules, trials, slots), wanted, chunksize=4):
+        for one in pool.map(partial(by_fixed_rules, given.trials, given.slots), wanted, chunksize=4):
             found.append(one)
             advance(1)
-    means = np.array(found).reshape(len(names), sweeps, len(RULES), 3).mean(axis=(0, 1))
-    table = Table("rule", "makespan, %", "risk, %", "risk beyond noise, %", title=f"{trials} trials, {slots} at a time")
-    for rule, row in zip(RULES, means, strict=True):
-        table.add_row(rule.name, *(f"{100 * number:.1f}" for number in row))
+    by_family = 100 * np.array(found).reshape(len(names), sweeps, len(RULES), 3).mean(axis=1)
+    title = f"{given.trials} trials, {given.slots} at a time"
+    table = Table("rule", "setting", "makespan, %", "risk, %", "risk beyond noise, %", title=title)
+    for rule, row in zip(RULES, by_family.mean(axis=0), strict=True):
+        table.add_row(rule.line, rule.setting, *(f"{number:.1f}" for number in row))
     _CONSOLE.print(table)
+    if given.risks:
+        _CONSOLE.print(_at_risks(by_family.mean(axis=0), given.risks))
+    if given.json is not None:
+        rows = zip(RULES, by_family.transpose(1, 0, 2).tolist(), strict=True)
+        kept = {f"{rule.line}, {rule.setting}": dict(zip(names, row, strict=True)) for rule, row in rows}
+        given.json.write_text(json.dumps(kept), "utf-8")
+
+
+def _at_risks(means: Floats, risks: Sequence[float]) -> Table:
+    """Return how long each rule takes at each risk beyond the noise, between its settings."""
+    table = Table("rule", *(f"at a risk of {risk:g} %" for risk in risks), title="makespan, %")
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for rule, (makespan, _, beyond) in zip(RULES, means.tolist(), strict=True):
+        lines.setdefault(rule.line, []).append((makespan, beyond))
+    for line, points in lines.items():
+        found = (makespan_at(risk, points) for risk in risks)
+        table.add_row(line, *("" if one is None else f"{one:.1f}" for one in found))
+    return table
 
 
 def _table(found: dict[str, list[Judgement]], title: str) -> Table:

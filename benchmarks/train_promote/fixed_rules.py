@@ -2,17 +2,19 @@
 
 Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020, algorithm 2; Golovin et al., Google
 Vizier, KDD 2017, section 3.2.1. Both compare best values so far. Trials of ASHA wait with their checkpoint, as it is
-published; a trial that the median rule ends is over.
+published; a trial that the median rule ends is over. Other rules are those of ``stopping_rules`` and ``pausing_rules``.
 """
 
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
-from benchmarks.train_promote.sweeps import START, End, noise_of, whole_makespan
+from benchmarks.train_promote.pausing_rules import PAUSING_RULES
+from benchmarks.train_promote.stopping_rules import STOPPING_RULES
+from benchmarks.train_promote.sweeps import START, End, end_of, noise_of
 from controllers.policies.promote.curves import PARTS
 from controllers.policies.promote.features import Floats
 
@@ -20,6 +22,21 @@ STARTUP: Final = 5
 """Trials that must have come as far before the median rule ends any there: Optuna's default."""
 FIRST: Final = 4
 """The part at which the median rule begins to look, 8 %: each trial may have a slow start."""
+
+
+class Rule(Protocol):
+    """Ends a sweep by itself."""
+
+    @property
+    def line(self) -> str:
+        """What it is called in tables, but for its setting."""
+
+    @property
+    def setting(self) -> str:
+        """What differs along its line."""
+
+    def run(self, values: Floats, slots: int) -> End:
+        """Return what a sweep of ``values`` (losses by trial and part) comes to on so many ``slots``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +47,14 @@ class Asha:
     eta: float
 
     @property
-    def name(self) -> str:
-        """What it is called in tables."""
-        return f"ASHA, eta {self.eta:g}, first rung {100 * self.first // PARTS} %"
+    def line(self) -> str:
+        """What it is called in tables, but for its setting."""
+        return f"ASHA, eta {self.eta:g}"
+
+    @property
+    def setting(self) -> str:
+        """What differs along its line."""
+        return f"first rung {100 * self.first // PARTS} %"
 
     def rungs(self) -> list[int]:
         """Return the rungs in parts, rising; the last is the end."""
@@ -60,7 +82,7 @@ class Asha:
                 made = rungs[rung - 1] if rung else 0
                 heapq.heappush(running, (now + START + (rungs[rung] - made) / PARTS, trial, rung))
             if not running:
-                return _end(best, at[-1], now, slots)
+                return end_of(values, at[-1], now, slots)
             now, trial, rung = heapq.heappop(running)
             at[rung].append(trial)
 
@@ -87,9 +109,14 @@ class Median:
     """Ends a trial whose best value is worse than the median of all that have come as far."""
 
     @property
-    def name(self) -> str:
-        """What it is called in tables."""
-        return f"median rule, from {100 * FIRST // PARTS} % on"
+    def line(self) -> str:
+        """What it is called in tables, but for its setting."""
+        return "median rule"
+
+    @property
+    def setting(self) -> str:
+        """What differs along its line."""
+        return f"from {100 * FIRST // PARTS} % on"
 
     def run(self, values: Floats, slots: int) -> End:
         """Return what a sweep comes to."""
@@ -109,25 +136,38 @@ class Median:
                 ended.append(trial)
             elif not over:
                 heapq.heappush(running, (now + 1 / PARTS, trial, part + 1))
-        return _end(best, ended, now, slots)
+        return end_of(values, ended, now, slots)
 
 
-def _end(best: Floats, ended: Sequence[int], now: float, slots: int) -> End:
-    ends = best[:, -1]
-    scale = max(1e-12, float(np.median(ends) - ends.min()))
-    regret = float(100 * (ends[list(ended)].min() - ends.min()) / scale)
-    return End(1.0, now / whole_makespan(len(best), slots), regret)
-
-
-RULES: Final[tuple[Asha | Median, ...]] = (
+RULES: Final[tuple[Rule, ...]] = (
     *(Asha(first, eta) for eta in (1.5, 2.0, 3.0, 4.0) for first in (2, 4, 8, 12)),
     Median(),
+    *PAUSING_RULES,
+    *STOPPING_RULES,
 )
+"""All were fixed before any of them was measured."""
 
 
-def lost(rule: Asha | Median, values: Floats, slots: int) -> tuple[float, bool, bool]:
+def lost(rule: Rule, values: Floats, slots: int) -> tuple[float, bool, bool]:
     """Return the makespan, whether more than 1 % was lost, and whether more than that and than the noise of a value."""
     ends = values.min(axis=1)
     noise = 100 * noise_of(values) / max(1e-12, float(np.median(ends) - ends.min()))
     end = rule.run(values, slots)
     return end.makespan, end.regret > 1, end.regret > max(1.0, noise)
+
+
+def makespan_at(risk: float, points: Sequence[tuple[float, float]]) -> float | None:
+    """Return how long a rule takes at a risk, between its settings (makespan and risk of each); None beyond them.
+
+    The settings that another of them beats in both are left out, and straight lines connect those that remain.
+    """
+    kept = [one for one in points if not any(_beats(other, one) for other in points)]
+    rising = sorted({(at, makespan) for makespan, at in kept})
+    risks, makespans = zip(*rising, strict=True)
+    if not risks[0] <= risk <= risks[-1]:
+        return None
+    return float(np.interp(risk, risks, makespans))
+
+
+def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one != other and one[0] <= other[0] and one[1] <= other[1]

@@ -5,7 +5,7 @@ cost is a part of a trial. The simulator of the project runs the product as it i
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -70,6 +70,14 @@ def noise_of(values: Floats) -> float:
 def whole_makespan(trials: int, slots: int) -> float:
     """Return how long training everything takes, in trials."""
     return -(-trials // slots) * (1 + START)
+
+
+def end_of(values: Floats, completed: Sequence[int], now: float, slots: int) -> End:
+    """Return what a sweep of ``values`` comes to that is over at ``now`` (in trials) with those trials completed."""
+    ends = values.min(axis=1)
+    scale = max(1e-12, float(np.median(ends) - ends.min()))
+    regret = float(100 * (ends[list(completed)].min() - ends.min()) / scale)
+    return End(1.0, now / whole_makespan(len(values), slots), regret)
 
 
 class Sweep:

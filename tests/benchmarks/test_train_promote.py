@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.train_promote import made_up
 from benchmarks.train_promote.families import Families
-from benchmarks.train_promote.fixed_rules import RULES, Asha, Median
+from benchmarks.train_promote.fixed_rules import RULES, Rule, makespan_at
 from benchmarks.train_promote.sweeps import Seen, Sweep, noise_of
 from controllers.policies.promote.curves import PARTS
 from controllers.policies.promote.features import NAMES
@@ -67,9 +67,9 @@ def test_what_a_decision_sees_is_told_with_what_came() -> None:
     assert any(one.better.any() for one in seen)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_fixed_rules_find_the_best_where_the_order_is_clear(rule: Asha | Median) -> None:
-    end = rule.run(falling(40), 4)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.line}, {rule.setting}")
+def test_fixed_rules_find_the_best_where_the_order_is_clear(rule: Rule) -> None:
+    end = rule.run(falling(100), 4)
     assert end.regret == 0.0
     assert 0.0 < end.makespan < 1.0
 
@@ -87,3 +87,11 @@ def test_the_fitted_model_tells_the_better_from_the_worse() -> None:
     told = model.of(chance.normal(size=(500, len(NAMES))) * 0 + np.eye(len(NAMES))[4] * -3.0)
     other = model.of(np.eye(len(NAMES))[4][None, :] * 3.0)
     assert told.min() > 0.5 > other.max()
+
+
+def test_a_rule_takes_at_a_risk_what_lies_between_its_settings_but_for_those_beaten_in_both() -> None:
+    points = [(40.0, 1.0), (20.0, 5.0), (30.0, 6.0)]
+    assert makespan_at(3.0, points) == 30.0
+    assert makespan_at(5.0, points) == 20.0
+    assert makespan_at(0.5, points) is None
+    assert makespan_at(7.0, points) is None
