@@ -42,6 +42,12 @@ def risks(policies: Iterable[Policy[Any]], measured: Mapping[str, MeasuredRisk] 
     return list(dict.fromkeys(_line(part, measured) for part in parts if _ends_early(part)))
 
 
+def promise_of(policy: Policy[Any]) -> float | None:
+    """Return the part of sweeps in which ``policy`` may miss a better model, as it promises; None without a promise."""
+    promises = (part.promise for part in _parts(policy) if isinstance(part, Promote))
+    return next((promise for promise in promises if promise is not None), None)
+
+
 def deaf_searches(manifest: Manifest, policies: Iterable[Policy[Any]]) -> list[str]:
     """Return a line for the sweeps of ``manifest`` whose search would learn next to nothing under ``policies``."""
     if not any(isinstance(part, Promote) for policy in policies for part in _parts(policy)):

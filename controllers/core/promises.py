@@ -1,6 +1,7 @@
 """What a promised risk came to: written into the reason of each stop, so short that a cluster keeps all of it. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,12 +50,17 @@ def kept_in(reason: str) -> PromiseKept | None:
 def promises_told(stopped: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     """Return by sweep what its promise came to, for scripts; sweeps without one are left out.
 
+    Where trials arrive one by one, they are stopped at several times: the last of them tells of all.
+
     Args:
         stopped: the sweep of each trial, and why that was stopped, empty where it was not.
     """
-    told: dict[str, dict[str, Any]] = {}
+    last, stops = dict[str, PromiseKept](), Counter[str]()
     for sweep, why in stopped:
         if (kept := kept_in(why)) is not None:
-            first = {"promise": kept.promise, "left": kept.left, "trained": kept.trained, "stopped": 0}
-            told.setdefault(sweep, first)["stopped"] += 1
-    return told
+            stops[sweep] += 1
+            last[sweep] = max(last.get(sweep, kept), kept, key=lambda one: (one.trials, one.trained))
+    return {
+        sweep: {"promise": kept.promise, "left": kept.left, "trained": kept.trained, "stopped": stops[sweep]}
+        for sweep, kept in last.items()
+    }

@@ -1,7 +1,7 @@
-"""``specon replay``: simulate a sweep that already ran under other policies."""
+"""``specon replay``: simulate sweeps that already ran under other policies."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,11 @@ from hera_specon.cli.output import open_console, progress_bar, write_json
 from hera_specon.display.console import SafeConsole
 
 if TYPE_CHECKING:
-    from hera_specon.replay.replaying import Replayed
+    from collections.abc import Sequence
+
+    from controllers.core.policy import Policy
+    from hera_specon.replay.replaying import WhatIf
+    from hera_specon.replay.sources import Past, Where
 
 _WIDE = 160
 """Columns where the output is no terminal, so that nothing is cut off."""
@@ -23,7 +27,8 @@ _WIDE = 160
 class ReplayRequest:
     """What was asked for on the command line."""
 
-    sweep: str
+    sweeps: tuple[str, ...]
+    every: bool
     policies: tuple[str, ...]
     nodes: int | None
     cpus_per_node: float | None
@@ -38,8 +43,9 @@ class ReplayRequest:
     state_dir: Path
 
 
-@click.command(short_help="Estimate how a past sweep would have gone under other policies.")
-@click.argument("sweep", metavar="EXPERIMENT_OR_RUN")
+@click.command(short_help="Estimate how past sweeps would have gone under other policies.")
+@click.argument("sweeps", nargs=-1, metavar="EXPERIMENT_OR_RUN...")
+@click.option("--all", "every", is_flag=True, help="Replay every run on this machine that is over.")
 @policies_option(
     "Policy to simulate; `specon policies` lists them. With several, the later ones are compared with the first.",
     default=("default", "ahead"),
@@ -80,7 +86,7 @@ class ReplayRequest:
 )
 @state_dir_option("Folder that `specon run` keeps its runs in.")
 def replay(**options: Any) -> None:  # noqa: ANN401 - options as click hands them over
-    """Rebuild a past sweep from its record and simulate policies over it, many times.
+    """Rebuild past sweeps from their records and simulate policies over them, many times.
 
     EXPERIMENT_OR_RUN is the name or folder of a run on this machine; a sweep in a cluster by its
     workflow's name, its id, or its run in MLflow; or, in any MLflow, an experiment or a run with
@@ -97,7 +103,11 @@ def replay(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
       specon replay demo-3 --policy default --policy promote:finish=best+ahead
       specon replay vae-sweep-x7k2p --cpus-per-node 4 --mlflow-tracking-uri http://127.0.0.1:5000
 
-    For a policy that ends trials early, the table says whether it would have kept your best model.
+    For a policy that ends trials early, the table says whether it would have kept your best model. Name
+    several sweeps, or --all, to hold a promised risk against them:
+
+    \b
+      specon replay --all --policy default --policy promote:finish=best
 
     If the sweep logged no CPU seconds, its work is estimated from timestamps, as if its trials had
     shared the nodes that you name evenly:
@@ -108,20 +118,56 @@ def replay(**options: Any) -> None:  # noqa: ANN401 - options as click hands the
     Exit codes: 0 done, 2 the command or the record is wrong.
     """  # noqa: D301 - \b keeps click from filling the lines after it
     request = ReplayRequest(**options)
-    done = _replay(request)
+    if bool(request.sweeps) is request.every:
+        message = "Name one sweep or several, or give --all for every run on this machine."
+        raise click.UsageError(message)
+    sweeps = tuple(dict.fromkeys(request.sweeps))
+    if request.every or len(sweeps) > 1:
+        _replay_several(request, sweeps)
+    else:
+        _replay_one(request, sweeps[0])
+
+
+def _replay_one(request: ReplayRequest, sweep: str) -> None:
+    from hera_specon.display.simulated import replay_view  # noqa: PLC0415 - `specon --help` must not wait for these
+    from hera_specon.replay import replaying, sources  # noqa: PLC0415
+
+    policies, where, what_if = _asked(request)
+    past = sources.find_past(sweep, where)
+    with progress_bar(SafeConsole(stderr=True), "simulating", "runs", _runs(request, [past])) as advance:
+        done = replaying.replay(past, what_if, policies, request.seeds, lambda: advance(1))
     if request.workload_out is not None:
-        from controllers.lab.simulation.workload_file import write_workload  # noqa: PLC0415 - `specon --help` must not wait
+        from controllers.lab.simulation.workload_file import write_workload  # noqa: PLC0415 - as above
 
         write_workload(done.recording.workload, request.workload_out)
-    from hera_specon.display.simulated import replay_view  # noqa: PLC0415 - as above
-    from hera_specon.replay.replaying import to_json  # noqa: PLC0415
-
     open_console(request.json_out, _WIDE).print(replay_view(done), highlight=False)
     if request.json_out is not None:
-        write_json(request.json_out, to_json(done))
+        write_json(request.json_out, replaying.to_json(done))
 
 
-def _replay(request: ReplayRequest) -> "Replayed":
+def _replay_several(request: ReplayRequest, sweeps: tuple[str, ...]) -> None:
+    from hera_specon.display.replayed_sweeps import replayed_sweeps_view  # noqa: PLC0415 - `specon --help` must not wait
+    from hera_specon.replay.several import checked_past, every_past, replay_all  # noqa: PLC0415
+
+    if request.workload_out is not None:
+        message = f"--workload-out {request.workload_out} holds one sweep: name one."
+        raise click.UsageError(message)
+    policies, where, what_if = _asked(request)
+    left_out: list[str] = []
+    if request.every:
+        pasts, left_out = every_past(where, what_if)
+    else:
+        pasts = [checked_past(sweep, where, what_if) for sweep in sweeps]
+    with progress_bar(SafeConsole(stderr=True), "simulating", "runs", _runs(request, pasts)) as advance:
+        done = replay_all(pasts, what_if, policies, request.seeds, lambda: advance(1))
+    done = replace(done, left_out=tuple(left_out))
+    open_console(request.json_out, _WIDE).print(replayed_sweeps_view(done), highlight=False)
+    if request.json_out is not None:
+        write_json(request.json_out, done.to_dict())
+
+
+def _asked(request: ReplayRequest) -> "tuple[dict[str, Policy[Any]], Where, WhatIf]":
+    """Return the policies, where to look, and what to simulate on."""
     from controllers.core.model import Direction  # noqa: PLC0415 - `specon --help` must not wait for these
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from controllers.tracking.access import be_impatient  # noqa: PLC0415
@@ -132,8 +178,16 @@ def _replay(request: ReplayRequest) -> "Replayed":
     be_impatient()
     uri = request.mlflow_tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
     objective = KnownObjective(request.objective, Direction(request.direction) if request.direction else None)
-    past = sources.find_past(request.sweep, sources.Where(request.state_dir, uri, request.cpus_per_node, objective))
-    what_if = replaying.WhatIf(request.nodes, request.cpus_per_node, request.costs, request.cores_per_trial)
-    total = replaying.simulations(past, request.policies, request.seeds)
-    with progress_bar(SafeConsole(stderr=True), "simulating", "runs", total) as advance:
-        return replaying.replay(past, what_if, policies, request.seeds, lambda: advance(1))
+    where = sources.Where(request.state_dir, uri, request.cpus_per_node, objective)
+    return (
+        policies,
+        where,
+        replaying.WhatIf(request.nodes, request.cpus_per_node, request.costs, request.cores_per_trial),
+    )
+
+
+def _runs(request: ReplayRequest, pasts: "Sequence[Past]") -> int:
+    """Return how many runs are simulated."""
+    from hera_specon.replay.replaying import simulations  # noqa: PLC0415 - as above
+
+    return sum(simulations(past, request.policies, request.seeds) for past in pasts)

@@ -294,7 +294,8 @@ def _forecasts_table(replayed: Replayed) -> Table:
         rows: dict[str, Callable[[BestKept], str]] = {
             "best model kept": lambda best: f"in {best.kept_share:.0%} of seeds",
             "  regret": lambda best: f"{best.regret_percent.mean:.2f} % (to {best.regret_percent.high:.2f})",
-            "more than 1 % better missed": _missed,
+            "more than 1 % better missed": lambda best: _missed(best.missed_share),
+            "  and than the noise": lambda best: _missed(best.missed_beyond_noise_share),
             "trials ended early": lambda best: f"{best.stopped.mean:.1f}",
         }
         for title, cell in rows.items():
@@ -302,8 +303,8 @@ def _forecasts_table(replayed: Replayed) -> Table:
     return table
 
 
-def _missed(best: BestKept) -> str:
-    return formatting.DASH if best.missed_share is None else f"in {best.missed_share:.0%} of seeds"
+def _missed(share: float | None) -> str:
+    return formatting.DASH if share is None else f"in {share:.0%} of seeds"
 
 
 def _within(check: Validation) -> str:

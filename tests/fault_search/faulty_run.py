@@ -100,9 +100,9 @@ class FaultyRun:
         sweeps = {trial.sweep for trial in case.scenario.workload.trials}
         if case.sharing:
             policy = Pinned(policy=policy)
-        if case.stops:
-            policy = ender(policy=policy, rules=dict.fromkeys(sorted(sweeps), case.stops))
-        self._policy = policy
+        self._stops = dict.fromkeys(sorted(sweeps), case.stops) if case.stops else {}
+        self._within = policy
+        self._policy = ender(policy=policy, rules=self._stops) if case.stops else policy
         self._bound = latest_end_s(case)
         self._beats = VirtualBeats(case.scenario.costs.heartbeat_s)
         faults = case.controller_faults
@@ -222,7 +222,9 @@ class FaultyRun:
         logs = (_EdgeAfterEachAction(self._tick_faults),)
         sharing = self._case.sharing
         if sharing:
-            return SharedController(sharing, self._world, self._parts, self._source, self._policy, logs)
+            return SharedController(
+                sharing, self._world, self._parts, self._source, self._within, logs=logs, stops=self._stops
+            )
         world, store = self._parts[""]
         return assemble(self._policy, world, self._source, store, logs=logs, guard=lambda policy: policy)
 

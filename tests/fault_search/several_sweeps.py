@@ -13,6 +13,7 @@ from controllers.core.engine import Engine, Tick
 from controllers.core.model import Ask, Sample, TrialId
 from controllers.core.policy import Policy
 from controllers.core.ports import ActionLog, MetricSource, Outcome, StateStore, World
+from controllers.core.stop_rules import StopRules
 from controllers.driving.arbitration import Arbitration, Member
 from controllers.driving.assembly import assemble
 from controllers.driving.shared_world import AsksOfAll, SharedWorld
@@ -99,16 +100,19 @@ class SharedController:
         source: metrics of all trials.
         policy: what decides for each sweep, in its guards already.
         logs: what sees each action.
+        stops: when each sweep ends early: nothing that owners or the arbiter ask keeps it from that.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the ports of a controller, each named
         self,
         sharing: Sharing,
         world: SimulatedWorld,
         parts: Mapping[str, tuple[World, StateStore]],
         source: MetricSource,
         policy: Policy[Any],
+        *,
         logs: Sequence[ActionLog],
+        stops: Mapping[str, StopRules],
     ) -> None:
         self._world = world
         self._arbitration = Arbitration(sharing.arbiter())
@@ -128,6 +132,7 @@ class SharedController:
                 logs=tuple(logs),
                 guard=lambda policy: policy,
                 requests=AsksOfAll(_NobodyAsks(), shared),
+                stops=stops,
             )
             self._engines.append(engine)
             self._members.append(

@@ -6,16 +6,19 @@ sweep would have had, in percent of the gap between that and the median trial's.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from controllers.core.model import Direction
+from controllers.core.model import Direction, TrialId
 from controllers.lab.simulation.measures import ComparedRun, RunMeasure
-from controllers.worlds.simulated.workload import CurvePoint, Workload
+from controllers.policies.promote.curves import PARTS
+from controllers.policies.promote.noise import deviation
+from controllers.worlds.simulated.workload import CurvePoint, TrialSpec, Workload
 
 _NEAR: Final = 1.0
 """Percent of regret at which a model is as good as the best."""
+_ROUNDED: Final = 1e-9
 
 
 def final_losses(workload: Workload) -> Mapping[str, float]:
@@ -47,13 +50,20 @@ def lost_over(percent: float, ran: ComparedRun) -> float | None:
 def best_value_lost_over(percent: float, ran: ComparedRun) -> float | None:
     """Return 1 where the best value that any trial reported is worse by more than that, else 0.
 
-    It differs from ``lost_over`` where trials get worse towards their end: a user who keeps the checkpoint of the best
-    value has that of a trial that was stopped, too. The percent are of the gap between the best and the median trial's
-    best value.
+    None where trials do not differ.
     """
-    bests = {
-        trial.id: min(values) for trial in ran.workload.trials if (values := _finite(trial.reports, trial.direction))
-    }
+    regret = best_value_regret_percent(ran)
+    return None if regret is None else float(regret > percent)
+
+
+def best_value_regret_percent(ran: ComparedRun) -> float | None:
+    """Return how much worse the best value is that any trial reported than that of all trials trained to their end.
+
+    It differs from ``regret_percent`` where trials get worse towards their end: a user who keeps the checkpoint of the
+    best value has that of a trial that was stopped, too. The percent are of the gap between the best and the median
+    trial's best value; None where trials do not differ.
+    """
+    bests = _best_losses(ran.workload)
     if (scale := _scale(bests)) is None:
         return None
     seen = (
@@ -61,7 +71,29 @@ def best_value_lost_over(percent: float, ran: ComparedRun) -> float | None:
         for trial in ran.workload.trials
         for loss in _finite(trial.reports[: len(ran.run.reported_at[trial.id])], trial.direction)
     )
-    return float(100 * (min(seen, default=math.inf) - min(bests.values())) / scale > percent)
+    return 100 * (min(seen, default=math.inf) - min(bests.values())) / scale
+
+
+def noise_percent(workload: Workload) -> float | None:
+    """Return how far a reported value is off by chance, in percent of the same gap, as ``promote`` measures it.
+
+    Standard deviation of a value; None where trials do not differ.
+    """
+    scale = _scale(_best_losses(workload))
+    bends = [bend for trial in workload.trials for bend in _bends(trial)]
+    return None if scale is None else 100 * deviation(bends) / scale
+
+
+def _bends(trial: TrialSpec) -> Iterator[float]:
+    """Yield how far the last value of each part of a training is off the line through those of the parts around it."""
+    last = {int(PARTS * report.work_s / trial.work_s + _ROUNDED): report.value for report in trial.reports}
+    values = [value for part, value in last.items() if part and math.isfinite(value)]
+    threes = zip(values, values[1:], values[2:], strict=False)
+    yield from (abs(after - 2 * value + before) for before, value, after in threes)
+
+
+def _best_losses(workload: Workload) -> Mapping[TrialId, float]:
+    return {trial.id: min(values) for trial in workload.trials if (values := _finite(trial.reports, trial.direction))}
 
 
 def within_1_percent_at_s(ran: ComparedRun) -> float | None:

@@ -203,10 +203,11 @@ class Arbiter(BaseModel):
             waiting = [trial for trial in line.sweep.trials if _waits(trial)]
             # One that is alone may have its pods wait at the scheduler: an autoscaler looks at these only.
             bound = bool(line.quota) or (not line.sweep.places and len(lines) > 1)
-            held_back = frozenset(t.id for t in waiting if bound and t.id not in at_once and t.held_back)
-            if name in lapsed:
-                # Nothing is kept for it, and it may still take what nobody wants, within its quota.
-                held_back = frozenset(filling.beyond_quota(line, [trial for trial in waiting if trial.held_back]))
+            at_gates = [trial for trial in waiting if trial.held_back and trial.id not in at_once]
+            held_back = frozenset(trial.id for trial in at_gates)
+            if name in lapsed or not bound:
+                # Where nothing is kept for it, it may still take what nobody wants. Both within its quota.
+                held_back = frozenset(filling.beyond_quota(line, at_gates))
             to_come: dict[NodeName, str] = {}
             for _, room in line.given.values():
                 to_come |= room.new

@@ -166,12 +166,14 @@ class Filling:
         return room
 
     def beyond_quota(self, line: Line, waiting: Sequence[Claimant]) -> set[TrialId]:
-        """Return those of a sweep's waiting trials, in turn, that its namespace's quota does not allow now."""
-        namespace = self._namespaces[line.sweep.namespace]
-        held, beyond = namespace.held, set[TrialId]()
+        """Return those of a sweep's waiting trials, in turn, that its namespace's quota does not allow now.
+
+        The others count as held from then on: they may start.
+        """
+        namespace, beyond = self._namespaces[line.sweep.namespace], set[TrialId]()
         for trial in waiting:
-            if (quota := namespace.terms.why_over(held + trial.asked)) is None:
-                held += trial.asked
+            if (quota := namespace.terms.why_over(namespace.held + trial.asked)) is None:
+                namespace.held += trial.asked
             else:
                 line.quota = quota
                 beyond.add(trial.id)

@@ -77,7 +77,7 @@ def by_odds(
     suspensions = _making_room(chances, leaders, left, unplaced[leaving:], terms)
     places = [Proposal(Place(trial.id), _why_placed(trial, chances)) for trial in placed]
     told = {trial.id: Assessment(outlook=_outlook(odds)) for trial in left if (odds := chances.odds(trial)) is not None}
-    kept = replace(chances.state, passed=chances.passed)
+    kept = replace(chances.state, passed=chances.passed, ending=tuple(sorted({*chances.state.ending, *over})))
     return ByOdds(kept, (*stops, *places, *suspensions), placed_ids, told)
 
 

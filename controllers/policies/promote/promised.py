@@ -53,12 +53,16 @@ class PromisedState:
     """What is kept of all sweeps: the curve of each trial that has not ended, and how many looks it has passed.
 
     ``completed`` are the curves of those that have trained to their end, by sweep, and ``noise`` is that of values.
+    ``ending`` are trials that are being stopped as the promise allows, ``given_up`` the curves of those that were, by
+    sweep: where trials arrive one by one, what each batch of them may have missed adds up.
     """
 
     curves: Mapping[TrialId, Curve] = field(default_factory=dict)
     passed: Mapping[TrialId, int] = field(default_factory=dict)
     completed: Mapping[str, tuple[Curve, ...]] = field(default_factory=dict)
     noise: Noise = field(default_factory=Noise)
+    ending: tuple[TrialId, ...] = ()
+    given_up: Mapping[str, Mapping[TrialId, Curve]] = field(default_factory=dict)
 
     def seen(self, snapshot: Snapshot, usual: Mapping[str, float | None]) -> "PromisedState":
         """Return what is known after a look at ``snapshot``; ``usual`` are the steps in all of each sweep's trials."""
@@ -75,7 +79,12 @@ class PromisedState:
             for trial in snapshot.unended
             if trial.progress is not None and len(curves[trial.id]) > len(self.curves.get(trial.id, ()))
         }
-        return PromisedState(curves, passed, completed, self.noise.seen(newest, [*curves]))
+        given_up = {sweep: dict(of_sweep) for sweep, of_sweep in self.given_up.items()}
+        for trial in snapshot.trials:
+            if trial.id in self.ending and trial.phase is Phase.STOPPED and self.curves.get(trial.id):
+                given_up.setdefault(trial.sweep, {})[trial.id] = self.curves[trial.id]
+        ending = tuple(trial for trial in self.ending if trial in curves)
+        return PromisedState(curves, passed, completed, self.noise.seen(newest, [*curves]), ending, given_up)
 
 
 def _end(trial: Trial) -> float | None:
@@ -134,8 +143,9 @@ class Chances:
         # numpy takes longer to import than most commands take to run.
         from controllers.policies.promote.odds import odds_of, read, risk_left  # noqa: PLC0415
 
-        found = odds_of(curves, completed, least, self.state.noise.of(sweep), read())
-        self._odds |= found
+        given_up = self.state.given_up.get(sweep, {})
+        found = odds_of({**given_up, **curves}, completed, least, self.state.noise.of(sweep), read())
+        self._odds |= {trial: found[trial] for trial in curves}
         if not any(self.is_new(trial) for trial in trials):
             self._left[sweep] = risk_left(found.values())
 
@@ -152,7 +162,10 @@ class Chances:
         return self._odds.get(trial.id)
 
     def left(self, sweep: str) -> float | None:
-        """Return how likely any trial of a sweep is to do so; None while some have yet to come to the first look."""
+        """Return how likely any trial of a sweep is to do so, or would have been that was stopped as promised.
+
+        None while some have yet to come to the first look.
+        """
         return self._left.get(sweep)
 
     def at_look(self, trial: Trial) -> bool:

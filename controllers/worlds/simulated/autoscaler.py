@@ -2,13 +2,15 @@
 
 As cluster-autoscaler and Karpenter do, it acts on pods that are in the scheduler's queue and fit nowhere: a pod that is
 gated is not, and one that names a node which is not there asks for nothing. It does not know that a pod may end soon,
-and moves none to empty a node. A node is paid for from the moment at which it is asked for until it is gone, one that
-never comes until it is given up.
+and moves none to empty a node. One that has come is kept for a moment even if the pods that asked for it are not there
+then, such as those of a gang that gives up and tries again. A node is paid for from the moment at which it is asked for
+until it is gone, one that never comes until it is given up.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from controllers.core.model import NodeKind, NodeName
 from controllers.worlds.simulated.billing import NodeMeter
@@ -18,6 +20,12 @@ from controllers.worlds.simulated.events import ClusterEventKind
 from controllers.worlds.simulated.node_run import NodeRun
 from controllers.worlds.simulated.packing import FreeRoom, nodes_needed
 from controllers.worlds.simulated.workload import NodeGroup, NodeSpec, Workload
+
+NOMINATED_S: Final = 20.0
+"""How long a node that has come is kept for the pods that asked for it, in seconds.
+
+Karpenter's nomination: twice its longest batch, of 10 s (nominationWindow in pkg/controllers/state/statenode.go).
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +137,8 @@ class Autoscaler:
                 self._later(0.0, partial(self._drained, self.groups[node.group.name], node))
             elif node.idle_since is None:
                 node.idle_since = self._cluster.now
-                self._later(self._scaling.idle_s, partial(self._shrink, self.groups[node.group.name]))
+                idle_s = max(self._scaling.idle_s, node.kept_until - self._cluster.now)
+                self._later(idle_s, partial(self._shrink, self.groups[node.group.name]))
         if self._cluster.scheduler.asked != self._asked_pods:
             self._asked_pods = self._cluster.scheduler.asked
             self._stale = True
@@ -200,6 +209,7 @@ class Autoscaler:
 
     def _arrive(self, nodes: GroupNodes, boot: Boot) -> None:
         node = nodes.present[boot.spec.name] = NodeRun(boot.spec, boot.meter, nodes.group)
+        node.kept_until = self._cluster.now + NOMINATED_S
         join(self._cluster, node)
         self._came(nodes, node)
 
@@ -212,7 +222,7 @@ class Autoscaler:
         now = self._cluster.now
         idle = [(node.idle_since, node) for node in nodes.present.values() if node.idle_since is not None]
         for since, node in sorted(idle, key=lambda pair: pair[0]):
-            if nodes.size > nodes.group.least and now - since >= self._scaling.idle_s - 1e-6:
+            if nodes.size > nodes.group.least and now >= max(since + self._scaling.idle_s, node.kept_until) - 1e-6:
                 self.leave(nodes, node)
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:

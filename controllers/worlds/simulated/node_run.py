@@ -45,7 +45,7 @@ class NodeRun:
     ``deferred`` are attempts on it that were promised a greater share, and wait for others to have given theirs up.
     ``others_cpu`` is what pods of others request; ``losses`` counts what keeps the node from working, ``ready`` is what
     is known of that. ``leaves_at`` is when it will be gone, None where it stays. A node of a ``group`` has been
-    ``idle_since`` then, None where anything is there or on its way.
+    ``idle_since`` then, None where anything is there or on its way; it stays until ``kept_until`` even so.
     """
 
     def __init__(self, spec: NodeSpec, meter: NodeMeter | None = None, group: NodeGroup | None = None) -> None:
@@ -54,6 +54,7 @@ class NodeRun:
         self.meter = meter or NodeMeter(spec.name, "", spec.price, 0.0)
         self.leaves_at: float | None = None
         self.idle_since: float | None = None
+        self.kept_until = 0.0
         self.runs: dict[TrialId, TrialRun] = {}
         self.expected: dict[TrialId, TrialRun] = {}
         self.deferred: dict[TrialId, TrialRun] = {}

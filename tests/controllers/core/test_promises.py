@@ -39,3 +39,12 @@ def test_a_promise_is_told_in_words_and_in_numbers_by_sweep() -> None:
     )
     assert "12 of 100 trials were trained to their end" in why
     assert "with a probability of 17%" in why
+
+
+def test_where_trials_were_stopped_at_several_times_the_last_of_them_tells_of_all() -> None:
+    stops = [
+        PromiseKept(0.05, left, trained, trials).written() for left, trained, trials in ((0.1, 2, 5), (0.14, 3, 9))
+    ]
+    for order in (stops, stops[::-1]):
+        told = promises_told([("vae", stop) for stop in order])
+        assert told == {"vae": {"promise": 0.05, "left": 0.14, "trained": 3, "stopped": 2}}

@@ -17,6 +17,7 @@ NODES = ("--nodes", "2", "--cpus-per-node", "1", "--seeds", "3")
 def tracking_uri(tmp_path_factory: pytest.TempPathFactory) -> str:
     client = new_client(tmp_path_factory.mktemp("mlflow"))
     log_sweep(client, "past sweep")
+    log_sweep(client, "another sweep")
     return str(client.tracking_uri)
 
 
@@ -69,9 +70,34 @@ def test_the_rebuilt_sweep_can_be_kept_as_a_workload(replay: Replay, tmp_path: P
     assert "kept is there already" in again.output
 
 
+def test_several_sweeps_stand_in_one_table_with_how_often_a_promise_missed(replay: Replay) -> None:
+    policies = ("--policy", "default", "--policy", "promote:finish=best")
+    done = replay("past sweep", "another sweep", "past sweep", *NODES, *policies)
+    assert done.exit_code == 0, done.output
+    told = done.output.splitlines()
+    assert told[0] == "2 past sweeps, each simulated with 3 seeds"
+    for name in ("past sweep", "another sweep", "all (geometric mean)"):
+        assert sum(line.strip().startswith(name) for line in told) == 1
+
+
+def test_json_of_several_sweeps_has_each_of_them_and_the_policies_over_all(replay: Replay) -> None:
+    done = replay("past sweep", "another sweep", *NODES, "--policy", "default", "--policy", "ahead", "--json", "-")
+    assert done.exit_code == 0, done.output
+    figures = json.loads(done.stdout)
+    assert [sweep["sweep"] for sweep in figures["sweeps"]] == ["past sweep", "another sweep"]
+    default, ahead = figures["policies"]
+    assert (default["makespan_ratio"], ahead["policy"], ahead["missed"], ahead["promise"]) == (1.0, "ahead", None, None)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        ((), "give --all"),
+        (("past sweep", "--all"), "or give --all"),
+        (("--all",), "no run in"),
+        (("past sweep", "nothing", *NODES), "Nor has it an experiment"),
+        (("past sweep", "another sweep"), "--nodes and --cpus-per-node"),
+        (("past sweep", "another sweep", *NODES, "--workload-out", "w"), "holds one sweep"),
         (("past sweep",), "--nodes and --cpus-per-node"),
         (("past sweep", "--cpus-per-node", "1"), "--nodes and --cpus-per-node"),
         (("nothing", *NODES), "Nor has it an experiment"),

@@ -21,7 +21,8 @@ class BestKept:
 
     ``regret_percent`` is how much worse the best of those that did was, in percent of the gap between the best trial
     and the median one. ``stopped`` counts the trials that were ended early. ``missed_share`` is the part of the seeds
-    in which a model was missed whose best value is more than 1 % better than any that was reported, as a risk is
+    in which a model was missed whose best value is more than 1 % better than any that was reported, and
+    ``missed_beyond_noise_share`` that in which it was also better by more than the noise of one value, as a risk is
     promised; None where that cannot be told.
     """
 
@@ -29,6 +30,7 @@ class BestKept:
     regret_percent: Interval
     stopped: Interval
     missed_share: float | None = None
+    missed_beyond_noise_share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for scripts."""
@@ -44,7 +46,8 @@ def best_kept(sweep: PastSweep, forecast: PolicyForecast) -> BestKept | None:
     regrets = [_regret_percent(losses, run) for run in forecast.results]
     kept = statistics.fmean(regret == 0 for regret in regrets)
     missed = statistics.fmean(forecast.missed) if forecast.missed else None
-    return BestKept(kept, Interval.of(regrets), Interval.of(stopped), missed)
+    beyond = statistics.fmean(forecast.missed_beyond_noise) if forecast.missed_beyond_noise else None
+    return BestKept(kept, Interval.of(regrets), Interval.of(stopped), missed, beyond)
 
 
 def _losses(sweep: PastSweep) -> dict[str, float]:

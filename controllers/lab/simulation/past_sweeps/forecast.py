@@ -11,7 +11,7 @@ from controllers.core.actions import Place
 from controllers.core.model import NodeName, TrialId
 from controllers.core.policy import Policy
 from controllers.core.results import Comparison, RunResult, compare
-from controllers.lab.simulation.best_models import best_value_lost_over
+from controllers.lab.simulation.best_models import best_value_regret_percent, noise_percent
 from controllers.lab.simulation.measures import ComparedRun
 from controllers.lab.simulation.past_sweeps.past_sweep import PastSweep
 from controllers.lab.simulation.past_sweeps.recording import Recording
@@ -21,6 +21,8 @@ from controllers.worlds.simulated.scenario import Scenario
 from controllers.worlds.simulated.workload import CurvePoint, TrialSpec, Workload
 
 _TWENTIETHS: Final = 20
+_MISSED: Final = 1.0
+"""Percent of the gap between the best and the median trial: a model that is better by more was missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,13 @@ class PolicyForecast:
 
     ``missed`` tells of each seed whether a model was missed whose best value is more than 1 % better than any that was
     reported, by the gap between the best and the median trial; empty where trials do not differ.
+    ``missed_beyond_noise`` tells the same of a model that is also better by more than the noise of one value.
     """
 
     policy: str
     results: tuple[RunResult, ...]
     missed: tuple[bool, ...] = ()
+    missed_beyond_noise: tuple[bool, ...] = ()
 
     def over_seeds(self, figure: Callable[[RunResult], float]) -> Interval:
         """Return a figure of the results."""
@@ -107,7 +111,7 @@ def forecast(
         advanced: Called after each simulated run.
     """
     results: dict[str, list[RunResult]] = {name: [] for name in policies}
-    missed: dict[str, list[bool]] = {name: [] for name in policies}
+    regrets: dict[str, list[tuple[float, float]]] = {name: [] for name in policies}
     for seed in range(seeds):
         first_nodes: Mapping[TrialId, NodeName] = recording.first_nodes
         for name, policy in policies.items():
@@ -115,11 +119,19 @@ def forecast(
             work = {trial.id: trial.work_s for trial in scenario.workload.trials}
             run = simulate(scenario, inform(policy, work), keep_times=True)
             results[name].append(run.result)
-            if (lost := best_value_lost_over(1.0, ComparedRun(scenario.workload, run, run))) is not None:
-                missed[name].append(bool(lost))
+            if (regret := best_value_regret_percent(ComparedRun(scenario.workload, run, run))) is not None:
+                regrets[name].append((regret, noise_percent(scenario.workload) or 0.0))
             first_nodes = first_nodes or {TrialId(of.id): NodeName(of.first_node) for of in run.result.trials}
             advanced()
-    return [PolicyForecast(name, tuple(of_policy), tuple(missed[name])) for name, of_policy in results.items()]
+    return [
+        PolicyForecast(
+            name,
+            tuple(of_policy),
+            tuple(regret > _MISSED for regret, _ in regrets[name]),
+            tuple(regret > max(_MISSED, noise) for regret, noise in regrets[name]),
+        )
+        for name, of_policy in results.items()
+    ]
 
 
 def validate(was: PastSweep, simulated: PolicyForecast) -> Validation:

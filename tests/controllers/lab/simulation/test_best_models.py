@@ -1,6 +1,7 @@
 """Regret, and when a good model is known: on runs of a few trials whose values are plain to see."""
 
 import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from controllers.lab.simulation.best_models import (
     best_value_lost_over,
     beyond_chance_percent,
     lost_over,
+    noise_percent,
     regret_percent,
     within_1_percent_at_s,
 )
@@ -64,6 +66,23 @@ def test_regret_is_the_gap_of_the_best_that_ended_in_percent_of_best_to_median(
 def test_a_model_within_1_percent_is_known_when_the_first_of_them_reports_it() -> None:
     assert within_1_percent_at_s(ran()) == 10.0
     assert within_1_percent_at_s(ran((0,))) is None
+
+
+def test_the_noise_of_a_value_is_told_by_the_same_gap_and_smooth_curves_have_none() -> None:
+    chance = random.Random(3)  # noqa: S311 - noise of known size
+
+    def made(deviation: float) -> Workload:
+        levels = (1.0, 2.0, 3.0, 4.0, 5.0)
+        curves = (
+            tuple(CurvePoint(step, level + chance.gauss(0.0, deviation)) for step in range(1, 101)) for level in levels
+        )
+        trials = tuple(TrialSpec(TrialId(f"t{n}"), 0.0, 100.0, curve, 1.0) for n, curve in enumerate(curves))
+        return Workload(trials, (NodeSpec(NodeName("one"), 5.0),))
+
+    assert noise_percent(made(0.0)) == 0.0
+    assert noise_percent(made(0.1)) == pytest.approx(5.0, rel=0.2)  # a gap of 2 between the best and the median
+    alike = tuple(replace(trial, reports=trial.reports[:1]) for trial in workload().trials)
+    assert noise_percent(replace(workload(), trials=alike)) is None
 
 
 @pytest.mark.parametrize("sign", [1, -1])

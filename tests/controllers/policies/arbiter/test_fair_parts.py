@@ -49,6 +49,17 @@ def test_shares_are_those_of_what_a_sweep_wants_the_greatest_part_of() -> None:
     assert (len(parts["A"].starts), len(parts["B"].starts)) == (3, 2)
 
 
+@pytest.mark.parametrize(("quota", "at_the_scheduler"), [(None, {"a", "b", "big"}), (1.5, set()), (2.5, {"big"})])
+def test_a_sweep_that_is_alone_has_no_more_pods_wait_at_the_scheduler_than_its_quota_allows(
+    quota: float | None, at_the_scheduler: set[str]
+) -> None:
+    # What runs leaves a quarter of a core, so no node has room for any that waits, and no quota was looked at.
+    there = (runs("r", "n0", 0.75), waits("big", 1.0), waits("a", 1.0), waits("b", 1.0))
+    parts = parts_of([sweep("red", *there)], nodes(1, 1.0), terms={"red": NamespaceTerms(quota_cpu=quota)})
+    assert parts["red"].starts == set()
+    assert {trial.id for trial in there[1:]} - parts["red"].held_back == at_the_scheduler
+
+
 @pytest.mark.parametrize(("least", "starts"), [(0, False), (1, True), (2, True), (3, False)])
 def test_a_gang_that_no_node_can_hold_whole_starts_with_as_many_workers_as_fit(least: int, *, starts: bool) -> None:
     gang = waits("a", cpu=2.0, workers=4, least=least)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from controllers.core.actions import Place, Stop, Suspend
 from controllers.core.model import Direction, Phase, Progress
 from controllers.core.policy import dump_state, load_state
+from controllers.core.promises import kept_in
 from controllers.policies import Promote
 from controllers.policies.kit.settings import PolicyError
 from controllers.policies.promote.curves import PARTS, extended, whole
@@ -65,6 +66,8 @@ class Sweep:
             kind = {Place: "placed", Suspend: "suspended", Stop: "stopped"}[type(proposal.action)]
             found[kind].append(str(proposal.action.trial))
         self.reasons = {str(proposal.action.trial): proposal.reason for proposal in decision.proposals}
+        stops = [proposal.action for proposal in decision.proposals if isinstance(proposal.action, Stop)]
+        self.left = next((kept.left for stop in stops if (kept := kept_in(stop.why)) is not None), None)
         return found
 
 
@@ -177,6 +180,29 @@ def test_all_is_over_once_what_is_left_keeps_the_promise_and_the_reason_says_so(
     assert found["stopped"] == ["t02", "t03", "t04", "t05"]
     assert "2 of 6 trials were trained to their end" in sweep.reasons["t05"]
     assert sweep.reasons["t05"].startswith("stopping: the promised risk of 5 % is kept: about one in 20 sweeps misses")
+
+
+@pytest.mark.parametrize("by_owner", [True, False])
+def test_what_later_trials_may_miss_adds_up_with_what_those_may_have_missed_that_were_stopped(by_owner: bool) -> None:  # noqa: FBT001 - or as promised
+    sweep = Sweep(4)
+    for name in ("t00", "t01"):
+        sweep.runs(name, 0.5, 1.5)
+    for name in ("t02", "t03"):
+        sweep.rests(name, 0.08, 8.0)
+    sweep.look()
+    sweep.ends("t00", 1.0)
+    if not by_owner:
+        sweep.ends("t01", 1.4)
+        assert sweep.look()["stopped"] == ["t02", "t03"]
+        assert sweep.left is not None
+        assert sweep.left < bound_of(0.05, 4) < 2 * sweep.left
+    for name in ("t02", "t03"):
+        sweep.trials[name] = trial(name, phase=Phase.STOPPED, progress=at(0.08, 8.0))
+    sweep.ends("t01", 1.4)
+    sweep.look()
+    for name in ("t04", "t05"):
+        sweep.rests(name, 0.08, 8.0)
+    assert sweep.look()["stopped"] == (["t04", "t05"] if by_owner else [])
 
 
 def test_nothing_is_over_while_a_trial_has_yet_to_come_to_its_first_look() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -10,9 +11,9 @@ import pytest
 
 from controllers.core.actions import Decision, Place, Stop, Suspend
 from controllers.core.goals import AskedGoals
-from controllers.core.model import Direction, NodeName, Phase, Snapshot, TrialId
+from controllers.core.model import Direction, NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.policy import Policy
-from controllers.core.promises import kept_in
+from controllers.core.promises import kept_in, promises_told
 from controllers.core.results import RunResult
 from controllers.lab.simulation.experiments.curve_families import Family
 from controllers.lab.simulation.run import simulate
@@ -20,6 +21,7 @@ from controllers.policies import Ahead, Promote
 from controllers.policies.promote.promised import bound_of, looks_after
 from controllers.policies.promote.ranks import PromoteState
 from controllers.policies.wrappers.stacked import Stacked
+from controllers.search import OptunaSearch
 from controllers.worlds.simulated.scenario import Costs, Scenario
 from controllers.worlds.simulated.workload import CurvePoint, NodeSpec, TrialSpec, Workload
 
@@ -153,15 +155,38 @@ def test_trials_that_arrive_one_by_one_are_each_looked_at() -> None:
     assert whole + stopped == 12
 
 
-def test_trials_that_a_search_gives_their_hyperparameters_as_they_start_come_to_an_end() -> None:
-    family = Family(10, 4, sampler="random")
-    policy = Watched(finish="fast")
+def test_where_trials_arrive_one_by_one_no_batch_of_stops_goes_beyond_the_promise_of_all() -> None:
+    # When each batch was held to the promise alone, this sweep missed a model that was 16 % better.
+    trials = tuple(replace(trial, submitted_at=40.0 * place) for place, trial in enumerate(curves(40, 3)))
+    result = ran(trials, 2, Watched(finish="best"))
+    bests = {str(trial.id): min(point.value for point in trial.reports) for trial in trials}
+    whole = [bests[trial.id] for trial in result.trials if not trial.stopped]
+    assert min(whole) == min(bests.values())
+    (told,) = promises_told((trial.sweep, trial.stopped) for trial in result.trials).values()
+    assert (told["trained"] + told["stopped"], told["left"] <= bound_of(0.05, 40)) == (40, True)
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+@pytest.mark.parametrize("finish", ["best", "fast"])
+def test_a_search_is_asked_once_for_each_trial_and_none_is_given_up_before_its_look(
+    sampler: str, finish: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Counter[TrialId]()
+    ask = OptunaSearch.ask
+
+    def counting(self: OptunaSearch, trial: Trial, *rest: Any) -> Any:  # noqa: ANN401 - as the search has them
+        asked[trial.id] += 1
+        return ask(self, trial, *rest)
+
+    monkeypatch.setattr(OptunaSearch, "ask", counting)
+    family = Family(12, 4, sampler=sampler)
+    workload = family.workload(0)
     Watched.wrong.clear()
-    found = simulate(Scenario(family.workload(0), COSTS, 0), policy, surrogate=family.surrogate(0)).result
+    policy = Watched(**SETTINGS[finish])
+    found = simulate(Scenario(workload, COSTS, 0), policy, surrogate=family.surrogate(0)).result
     whole, stopped = counted(found)
-    assert whole + stopped == 10
-    assert whole >= 2
-    assert Watched.wrong == []
+    assert (whole + stopped, whole >= 2, Watched.wrong) == (12, True, [])
+    assert asked == dict.fromkeys((trial.id for trial in workload.trials), 1)
 
 
 def test_trials_that_diverge_are_stopped_and_count_for_nothing() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -106,6 +107,37 @@ def test_a_node_that_gets_a_trial_again_in_time_stays() -> None:
     sim = world([trial("a", 50.0), trial("b", 50.0, at=190.0)], group())
     assert ended(sim) == {"a": 160.0, "b": 240.0}
     assert names(sim) == ["big-1"]
+
+
+def test_a_node_that_has_come_is_kept_a_moment_for_pods_that_are_not_there_yet() -> None:
+    # What it was asked for ended meanwhile, elsewhere: nothing waits as it comes, at 110 s.
+    trials = [trial("a", 50.0), trial("b", 50.0)]
+    sim = world(trials, group(), fixed=[1.0], scaling=AutoscalerTiming(idle_s=0.0))
+    sim.advance(110.0)
+    assert (sim.finished, names(sim)) == (True, ["n1", "big-1"])
+    sim.advance(129.9)
+    assert names(sim) == ["n1", "big-1"]
+    sim.advance(130.0)
+    assert names(sim) == ["n1"]
+
+
+def test_a_node_that_was_used_goes_as_soon_as_it_may() -> None:
+    sim = world([trial("a", 50.0)], group(), scaling=AutoscalerTiming(idle_s=0.0))
+    ended(sim)
+    sim.advance(160.0)
+    assert names(sim) == []
+
+
+def test_a_gang_that_gave_up_before_a_node_came_finds_that_node() -> None:
+    # Two of its workers wait for the other two until 3 s. The node comes at 5 s, before the gang tries again at 7 s.
+    gang = trial("g", 10.0, min_workers=1, max_workers=4)
+    costs = replace(Costs.free(), start_s=1.0, meet_within_s=2.0, next_attempt_s=4.0)
+    scaling = AutoscalerTiming(scan_s=1.0, idle_s=0.0)
+    workload = Workload((gang,), nodes(2.0), groups=(group(boots_s=4.0),), scaling=scaling)
+    sim = SimulatedWorld(Scenario(workload, costs), gated=False)
+    sim.advance(8.0)
+    [seen] = sim.trials()
+    assert (sim.cluster.runs[seen.id].unmet, len(seen.nodes)) == (1, 4)
 
 
 def test_the_least_nodes_are_there_at_once_and_stay() -> None:
