@@ -111,20 +111,23 @@ def model_of(node: Node) -> str:
     return node.device_model or str(node.name)
 
 
-def held_by(trial: Trial) -> int:
-    """Return how many devices, or replicas of devices, each worker of a trial holds."""
-    return sum(count for _, count in trial.devices.counts)
+def shares_held(trial: Trial, node: Node) -> int:
+    """Return how many replicas of a node's shared devices each worker of a trial holds there.
+
+    Devices of other kinds, such as network cards, are held beside them and shared with nobody.
+    """
+    return sum(count for kind, count in trial.devices.counts if node.replicas.count(kind))
 
 
 def sharing_on(node: Node, held: int) -> float:
     """Return how many trials share each of a node's devices on average, where so many replicas of these are held."""
     devices = devices_to_share(node)
-    return max(1.0, held / devices) if devices and node.replicas > 1 else 1.0
+    return max(1.0, held / devices) if devices else 1.0
 
 
 def devices_to_share(node: Node) -> float:
-    """Return how many devices a node has, each counted once however often it is advertised."""
-    return sum(count for _, count in node.devices.counts) / node.replicas
+    """Return how many devices of a node may be shared, each counted once however often it is advertised."""
+    return sum(node.devices.count(kind) / times for kind, times in node.replicas.counts)
 
 
 def with_pace(

@@ -104,7 +104,7 @@ def test_two_halves_are_halves_of_one_gpu_and_a_trial_waits_while_no_whole_half_
     world = LocalWorld(halves, "u", Machine({"n1": 1.0}, 1e9, gpus=gpus), cast("Attempts", started), JobLedger())
     world.advance(0.0)
     assert started.gpus == {"a": ("0",), "b": ("0",)}
-    assert [(str(node.devices), node.replicas) for node in world.nodes()] == [("2 nvidia.com/gpu", 2)]
+    assert [(str(node.devices), str(node.replicas)) for node in world.nodes()] == [("2 nvidia.com/gpu",) * 2]
     first = next(job for job in world.jobs() if job.step.template == "a")
     started.over.append(Ended(first.key, 0, 1.0))
     world.advance(1.0)
