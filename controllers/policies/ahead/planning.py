@@ -90,7 +90,7 @@ class WorkPlan:
             node = moving or trial.node or starting.get(name)
             if node in self.loads:
                 self.loads[node][name] = estimate.work, estimate.most
-                self.held[node] += shares_held(trial, self.nodes[node])
+                self.held[node] += shares_held(trial.devices, self.nodes[node].replicas)
         for node, loads in self.loads.items():
             if self.models[node]:
                 loads.update({name: self.load_on(name, node) for name in loads})
@@ -130,17 +130,17 @@ class WorkPlan:
 
     def load_to_come(self, name: TrialId, node: NodeName) -> Load:
         """Return the load of a trial once it is on ``node`` beside those there."""
-        return self.load_on(name, node, more=shares_held(self.estimates[name].trial, self.nodes[node]))
+        return self.load_on(name, node, more=shares_held(self.estimates[name].trial.devices, self.nodes[node].replicas))
 
     def takes(self, trial: Trial, node: NodeName) -> bool:
         """Return whether the trial may go to ``node``, and would not only slow down those that share its devices."""
-        shared = shares_held(trial, self.nodes[node]) > 0
+        shared = shares_held(trial.devices, self.nodes[node].replicas) > 0
         return self.capacity.fits(trial, node) and (not shared or self.room(trial, node) > 0)
 
     def room(self, trial: Trial, node: NodeName) -> int:
         """Return how many trials like ``trial`` ``node`` has room for, so that its devices are worth sharing."""
         room, place = self.capacity.room(trial, node), self.nodes[node]
-        each = shares_held(trial, place)
+        each = shares_held(trial.devices, place.replicas)
         if not each:
             return room
         most = TRIED if node == self._tried else self.weights.devices.worth_sharing
@@ -178,7 +178,7 @@ class WorkPlan:
         place = Place.on(node, estimate.trial)
         self.capacity.apply(place)
         self.loads[node][name] = self.load_to_come(name, node)
-        self.held[node] += shares_held(estimate.trial, self.nodes[node])
+        self.held[node] += shares_held(estimate.trial.devices, self.nodes[node].replicas)
         self.tally.change(node, after, len(self.loads[node]))
         return place
 
@@ -187,12 +187,12 @@ class WorkPlan:
         trial = self.estimates[name].trial
         for source in trial.nodes[:1]:
             del self.loads[source][name]
-            self.held[source] -= shares_held(trial, self.nodes[source])
+            self.held[source] -= shares_held(trial.devices, self.nodes[source].replicas)
             self._count(source)
         move = Migrate.to(target, trial)
         self.capacity.apply(move)
         self.loads[target][name] = self.load_once_moved(name, target)
-        self.held[target] += shares_held(trial, self.nodes[target])
+        self.held[target] += shares_held(trial.devices, self.nodes[target].replicas)
         self._count(target)
         return move
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from controllers.core.model import Node, Parameters, Trial
+from controllers.core.devices import Devices
+from controllers.core.model import Node, Parameters
 from controllers.policies.kit.reports import Report, waited_between
 from controllers.policies.kit.scaling import NEWEST
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD, MOST_EXAMPLES, law_of, log_of
@@ -111,12 +112,12 @@ def model_of(node: Node) -> str:
     return node.device_model or str(node.name)
 
 
-def shares_held(trial: Trial, node: Node) -> int:
-    """Return how many replicas of a node's shared devices each worker of a trial holds there.
+def shares_held(devices: Devices, replicas: Devices) -> int:
+    """Return how many of the ``devices`` that a worker holds are replicas of shared ones.
 
     Devices of other kinds, such as network cards, are held beside them and shared with nobody.
     """
-    return sum(count for kind, count in trial.devices.counts if node.replicas.count(kind))
+    return sum(count for kind, count in devices.counts if replicas.count(kind))
 
 
 def sharing_on(node: Node, held: int) -> float:

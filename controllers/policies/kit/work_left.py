@@ -157,7 +157,7 @@ def _with_devices(
     for trial in snapshot.unended:
         for name in trial.nodes if trial.live and trial.devices.counts else ():
             if name in there:
-                held[name] = held.get(name, 0) + shares_held(trial, there[name])
+                held[name] = held.get(name, 0) + shares_held(trial.devices, there[name].replicas)
     for node in snapshot.nodes:
         if node.name in held:
             sharing, known = sharing_on(node, held[node.name]), before.nodes.get(node.name)

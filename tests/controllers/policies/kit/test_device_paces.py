@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.core.devices import Devices
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Parameters
 from controllers.policies.kit.device_paces import (
     KEPT_PACES,
@@ -18,7 +18,7 @@ from controllers.policies.kit.device_paces import (
     with_pace,
 )
 from controllers.policies.kit.reports import Report
-from tests.controllers.policies.policy_fakes import node, trial
+from tests.controllers.policies.policy_fakes import node
 
 T4, A100 = "Tesla-T4", "A100"
 
@@ -117,7 +117,7 @@ def test_devices_that_are_advertised_several_times_count_once_and_unnamed_ones_b
     cards = Devices.of({"rdma/hca": 63})
     beside = replace(shared, devices=shared.devices + cards)
     assert sharing_on(beside, 8) == 4.0, "network cards are no GPUs to share"
-    holds = trial("t", "n", devices=Devices.of({"nvidia.com/gpu.shared": 1, "rdma/hca": 2}))
-    assert (shares_held(holds, beside), shares_held(holds, node("m", devices=cards))) == (1, 0)
+    holds = Devices.of({"nvidia.com/gpu.shared": 1, "rdma/hca": 2})
+    assert (shares_held(holds, beside.replicas), shares_held(holds, NO_DEVICES)) == (1, 0)
     assert sharing_on(node("n", devices=Devices.of({"nvidia.com/gpu": 4})), 4) == 1.0
     assert (model_of(shared), model_of(node("n", device_model=T4))) == ("n", T4)
