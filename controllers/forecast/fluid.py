@@ -248,6 +248,8 @@ class _Simulation:
         """Let jobs come to a node that leaves cores idle, from those with the most left to do, while that pays."""
         if not self._course.moves or self._waiting:
             return
+        if self._nodes[index].model and self._model.speeds.unlike:
+            self._attract_to_devices(index, now)
         node, nodes, move_s = self._nodes[index], self._nodes, self._model.move_s
         while node.most + node.coming < (1 - IDLE) * node.cores:
             looked = range(self._looked_at, self._looked_at + min(LOOKED_AT, len(nodes)))
@@ -268,6 +270,27 @@ class _Simulation:
             here = member.left / speed_with_waiting(self._most(member.number, index) ** self._model.power, member.wait)
             if here + 2 * move_s > max(there, member.left / member.fastest):
                 return
+            self._move(member, source, index, now)
+
+    def _attract_to_devices(self, index: int, now: float) -> None:
+        """Let jobs come from slower devices to those that nobody holds here, the longest first, while that pays."""
+        node, speeds = self._nodes[index], self._model.speeds
+        here = speeds.seconds(node.model, 1.0)
+        while True:
+            longest: tuple[float, int, _Member] | None = None
+            for source, other in enumerate(self._nodes):
+                faster = speeds.seconds(other.model, 1.0) - here if other.model else 0.0
+                if other is node or faster <= 0:
+                    continue
+                other.advance(now)
+                for member in other.members:
+                    gain = member.left / member.fastest * faster - 2 * self._model.move_s
+                    movable = member.holds and self._moves[member.number] and node.fits(self._model.jobs[member.number])
+                    if movable and gain > 0 and (longest is None or gain > longest[0]):
+                        longest = gain, source, member
+            if longest is None:
+                return
+            _, source, member = longest
             self._move(member, source, index, now)
 
     def _move(self, member: _Member, source: int, target: int, now: float) -> None:

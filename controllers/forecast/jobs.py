@@ -166,6 +166,7 @@ def known_sweep(
     common = _Common(snapshot.now, scaling.power, startup, free_cores(snapshot, measured))
     told, speeds = any(trial.parameters for trial in trials), device_speeds_of(measured, snapshot)
     guesses = estimate_work(snapshot, measured, scaling.power) if told else {}
+    beside = _cores_beside_devices(trials, measured)
     jobs: list[KnownJob] = []
     totals: list[Whole] = []
     for trial in trials:
@@ -182,8 +183,11 @@ def known_sweep(
             )
         elif told and guesses[trial.id].source in _EXPLAINED:
             guess = guesses[trial.id]
-            most = guess.most if trial.devices.counts else known_job.most
-            known_job = replace(known_job, left=min(HUGE, max(TINY, guess.work)), error=guess.spread, most=most)
+            work = guess.work
+            if trial.devices.counts:  # these are seconds, on all the cores that it might be able to use
+                work *= math.pow(beside / guess.most, scaling.power)
+                known_job = replace(known_job, most=beside)
+            known_job = replace(known_job, left=min(HUGE, max(TINY, work)), error=guess.spread)
         elastic = trial.min_workers < trial.max_workers
         jobs.append(replace(known_job, others=max(0, together[trial.node] - 1), elastic=elastic))
     submitted = {trial.id for trial in snapshot.trials}
@@ -210,6 +214,13 @@ def known_sweep(
         min(MOST_MOVE_S, statistics.median(measured.starts)) if measured.starts else 0.0,
         speeds,
     )
+
+
+def _cores_beside_devices(trials: Sequence[Trial], measured: SweepMeasurements) -> float:
+    """Return the cores that trials with devices use beside these, on the median: as many as those to come will."""
+    seen = [memo.cores for trial in trials if trial.devices.counts and (memo := measured.trials[trial.id]).paces]
+    ended = [trial.cores for trial in measured.ended if trial.paces]
+    return max(LEAST_CORES, statistics.median((*seen, *ended))) if seen or ended else ONE_CORE
 
 
 def _slower(node: NodeName | None, memo: MeasuredTrial, measured: SweepMeasurements, speeds: DeviceSpeeds) -> float:

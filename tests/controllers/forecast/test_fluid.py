@@ -161,3 +161,14 @@ def test_where_the_shortest_go_first_the_fastest_device_that_is_free_is_taken_an
     for shortest_first, ending in ((True, 10.0), (False, 25.0)):
         model = FluidModel([holding(None)], rooms, shortest_first=shortest_first, speeds=UNLIKE)
         assert ends(model, course([10.0], most=1.0)) == pytest.approx([ending])
+
+
+def test_the_longest_moves_to_a_faster_device_once_nobody_holds_that_if_it_gains_more_than_the_move_costs() -> None:
+    jobs = [replace(holding(node), moves=1) for node in (0, 1, 1)]
+    rooms = [with_gpus("fast"), with_gpus("slow")]
+    model = FluidModel(jobs, rooms, speeds=UNLIKE, move_s=2.0)
+
+    # At 10 s the longest has done 4 of 40; it goes on at 12 s. The other ends where it is: it would gain less later.
+    assert ends(model, course([10.0, 16.0, 40.0], most=1.0)) == pytest.approx([10.0, 40.0, 48.0])
+    stays = ends(model, replace(course([10.0, 16.0, 40.0], most=1.0), moves=False))
+    assert stays == pytest.approx([10.0, 40.0, 100.0])

@@ -65,7 +65,7 @@ def test_a_trial_that_waits_is_as_long_as_on_the_device_that_it_will_get() -> No
     found = forecast(snapshot, known, (), PolicyTraits.by(Ahead()))
     ends = {one.id: told(found.trials[one.id]) for one in (*running, waiting)}
     assert ends[holding("a", N1).id] == pytest.approx(100.0, rel=0.1)
-    assert ends[holding("b", N2).id] == pytest.approx(250.0, rel=0.1)
+    assert ends[holding("b", N2).id] == pytest.approx(170.0, rel=0.1), "it moves to a fast one once that is free"
     assert ends[waiting.id] == pytest.approx(200.0, rel=0.15), "it goes where a trial took 100 s, and not 175"
 
 
@@ -83,3 +83,11 @@ def test_where_trials_take_turns_only_as_many_count_as_starting_as_are_worth_sha
     snapshot, known = seen({holding("a", N1): 1.0}, holding("z", None), shared, 1.0)
     free = [known_sweep(snapshot, known, (), 0, takes_turns=turns).rooms[0].devices for turns in (False, True)]
     assert free == [GPU * 3, NO_DEVICES]
+
+
+def test_a_trial_that_waits_for_a_device_is_foreseen_on_as_many_cores_as_others_use_beside_theirs() -> None:
+    running = {holding(name, N1): ord(name) / 100 for name in "acegi"}
+    snapshot, known = seen(running, holding("k", None), (node(N1, devices=5), node(N2, devices=1)), 1.0)
+    waits = next(job for job in known_sweep(snapshot, known, (), 0).jobs if job.job.node is None)
+    assert waits.most == pytest.approx(1.0, rel=0.1), "and not on all 16 of a node"
+    assert waits.left == pytest.approx(107.0, rel=0.1)
