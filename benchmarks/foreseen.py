@@ -29,12 +29,15 @@ class Judged:
     """A forecast after ``part`` of the makespan: whether what came true was in each range, and how wide that was.
 
     ``trials`` are those that had been submitted and had not ended. A width is a part of the time that was really left.
-    Without a range for the sweep's end, ``end`` is None.
+    Without a range for the sweep's end, ``end`` is None. Errors are how far the likely ends lay from what came true, as
+    such a part, too.
     """
 
     part: float
     end: tuple[bool, float] | None
     trials: tuple[tuple[bool, float], ...]
+    end_error: float | None = None
+    trial_errors: tuple[float, ...] = ()
 
 
 def judge(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = PARTS) -> list[Judged]:
@@ -55,12 +58,18 @@ def judge(experiment: Setup, policy: str, seed: int, parts: Sequence[float] = PA
         told = forecast(snapshot, known, to_come, PolicyTraits.by(steers), supplies=supplies)
         end = None if told.end is None else _against(told.end, last, snapshot.now)
         trials = tuple(_against(of_trial, ends[name], snapshot.now) for name, of_trial in told.trials.items())
-        judged.append(Judged(part, end, trials))
+        errors = tuple(_error(of_trial, ends[name], snapshot.now) for name, of_trial in told.trials.items())
+        missed = None if told.end is None else _error(told.end, last, snapshot.now)
+        judged.append(Judged(part, end, trials, missed, errors))
     return judged
 
 
 def _against(told: EndRange, came_true: float, now: float) -> tuple[bool, float]:
     return told.holds(came_true), (told.high - told.low) / max(1.0, came_true - now)
+
+
+def _error(told: EndRange, came_true: float, now: float) -> float:
+    return abs(told.likely - came_true) / max(1.0, came_true - now)
 
 
 @dataclass(frozen=True, slots=True)

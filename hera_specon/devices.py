@@ -7,7 +7,7 @@ from typing import Any, Final
 from hera.workflows import Resources
 from hera.workflows.models import Toleration
 
-from controllers.core.devices import MOST_KINDS, Devices, is_device
+from controllers.core.devices import GPU, MOST_KINDS, Devices, is_device
 from hera_specon.errors import SweepError
 
 MOST_DEVICES: Final = 1024
@@ -20,6 +20,12 @@ MOST_CLAIMS: Final = 32
 _LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _DOMAIN: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _MOST_NAME: Final = 253
+_PART: Final = re.compile(r"0?\.[0-9]{1,16}")
+_NO_PARTS: Final = (
+    "Kubernetes gives devices out whole: ask for one of those that an administrator cut. Time slices and MPS of the "
+    "device plugin advertise each GPU several times (gpus=1, perhaps gpu_flag='nvidia.com/gpu.shared'), MIG advertises "
+    "partitions (gpus=1, gpu_flag='nvidia.com/mig-1g.5gb'), and a claim may ask a driver for a part (resource_claims=)"
+)
 
 
 def check_custom_resources(resources: object) -> None:
@@ -65,10 +71,11 @@ def check_claims(claims: object) -> dict[str, str]:
     return dict(claims)
 
 
-def device_problems(resources: Mapping[str, Any]) -> Iterator[str]:
+def device_problems(resources: Mapping[str, Any], *, parts: bool = False) -> Iterator[str]:
     """Yield what is wrong with the devices that a container's ``resources`` ask for, with the value.
 
-    Kubernetes takes whole numbers of them, as a limit and, if at all, as the same request.
+    Kubernetes takes whole numbers of them, as a limit and, if at all, as the same request. With ``parts`` a part of one
+    GPU is right, too, as one machine may give it out.
     """
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     names = sorted({*map(str, limits), *map(str, requests)} - _SHARED)
@@ -82,8 +89,16 @@ def device_problems(resources: Mapping[str, Any]) -> Iterator[str]:
             yield f"asks for {_shorten(name)}, but the name of a device has a domain, as nvidia.com/gpu has"
         elif limit is None or request not in {None, limit}:
             yield f"asks for {_shorten(request)} of {name} with a limit of {_shorten(limit)}: they must be the same"
+        elif _is_part(name, limit):
+            if not parts:
+                yield f"asks for {_shorten(limit)} of {name}, and {_NO_PARTS}"
         elif "{{" not in limit and not (limit.isdecimal() and len(limit) < _SHOWN and int(limit) <= MOST_DEVICES):
             yield f"asks for {_shorten(limit)} of {name}, which is no whole number from 0 to {MOST_DEVICES}"
+
+
+def _is_part(kind: str, limit: str) -> bool:
+    """Return whether ``limit`` is a part of one GPU."""
+    return kind == GPU and _PART.fullmatch(limit) is not None and 0 < float(limit) < 1
 
 
 def devices_asked(resources: Mapping[str, Any]) -> Devices:

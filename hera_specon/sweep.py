@@ -100,7 +100,8 @@ class Sweep(SweepTemplates, Container):
         resources: The CPU that it requests is the share a policy starts from; by default the limit, else one core
             without a limit. On one machine (``specon run``), a request that you name is a reservation. Where you name
             none, as many trials run at a time as keep the cores busy. With ``Resources(gpus=1)`` each trial holds a GPU
-            of its own; ``gpu_flag`` names another kind of device.
+            of its own, with ``gpus=0.5`` a half of one, which takes MPS and one machine; ``gpu_flag`` names another
+            kind of device.
         resource_claims: ResourceClaimTemplates (dynamic resource allocation) of the sweep's namespace, by names of your
             own: ``{"gpu": "one-gpu"}``. Each trial, or each of its workers, gets claims made by them, and holds
             their devices while it runs.

@@ -189,7 +189,7 @@ def trial_template(pod: Template, settings: TrialSettings) -> Template:
     check_distinct(places, "volumes= are mounted where the sweep mounts its own, or two in one place")
     resources = _with_cpu(program.resources)
     asked = resources.model_dump(mode="json", exclude_none=True)
-    for wrong in device_problems(asked):
+    for wrong in device_problems(asked, parts=True):
         problem = f"resources= {wrong}"
         raise SweepError(problem)
     pod.metadata = _metadata(pod.metadata, settings, names_cpu=_names_cpu(program.resources))

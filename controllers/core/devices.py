@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+GPU: Final = "nvidia.com/gpu"
+"""A whole GPU as NVIDIA's device plugin advertises it, and the one kind of device that the local world gives out."""
 MOST_KINDS: Final = 64
 """Kinds of devices that are read of a pod or node: its labels and requests are anybody's to write."""
 MOST_OF_A_KIND: Final = 2**31 - 1

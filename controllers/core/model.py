@@ -287,7 +287,8 @@ class Node:
     ``leaves_at`` is by when its trials must have left, in seconds of the sweep's clock, None where it stays: it takes
     no new ones then, so it is not ``ready``. ``kind`` is the name of its ``NodeKind``, empty where nobody tells, and
     ``price`` what an hour of it costs, None where nobody knows. Devices of one ``device_model`` are as fast as each
-    other; empty where nobody tells. Each of its devices is counted ``replicas`` times: so many trials take turns on it.
+    other; empty where nobody tells. ``replicas`` names the kinds whose devices are each counted several times, as often
+    as trials share one.
     """
 
     name: NodeName
@@ -305,7 +306,7 @@ class Node:
     kind: str = ""
     price: float | None = None
     device_model: str = ""
-    replicas: int = 1
+    replicas: Devices = NO_DEVICES
 
     @property
     def supplied(self) -> float:

@@ -15,6 +15,7 @@ from controllers.core.devices import Devices
 from controllers.forecast.model import Course, FluidModel, Job, ModelNode
 from controllers.policies.ahead.forecast import LINEAR, earliest_end
 from controllers.policies.kit.allocation import allocate
+from controllers.policies.kit.device_paces import shares_held
 from controllers.policies.kit.waits import cores_with_waiting, speed_with_waiting
 
 LOOKED_AT: Final = 32
@@ -38,13 +39,15 @@ def ends(model: FluidModel, course: Course) -> list[float]:
 class _Member:
     """A job on a node: ``left`` of its work, the ``most`` cores that it uses there, its speed with these.
 
-    It waits for ``wait`` seconds in each second of work, and computes on ``peak`` cores.
+    It waits for ``wait`` seconds in each second of work, and computes on ``peak`` cores. It ``holds`` devices or not;
+    ``shares`` of them are replicas of shared ones.
     """
 
-    __slots__ = ("fastest", "left", "most", "number", "peak", "speed", "wait", "weight")
+    __slots__ = ("fastest", "holds", "left", "most", "number", "peak", "shares", "speed", "wait", "weight")
 
     def __init__(self, number: int, left: float, most: float, weight: float, wait: float, power: float) -> None:
         self.number, self.left, self.weight, self.wait, self.peak = number, left, weight, wait, most
+        self.holds, self.shares = False, 0
         self.most = cores_with_waiting(most, wait, power)
         self.fastest = speed_with_waiting(most**power, wait)
         self.speed = 0.0
@@ -61,8 +64,8 @@ class _Node:
     """
 
     __slots__ = (
-        *("coming", "cores", "cpu", "devices", "load", "members", "memory", "most", "only_for", "since", "size"),
-        "version",
+        *("coming", "cores", "cpu", "devices", "load", "members", "memory", "model", "most", "only_for", "replicas"),
+        *("since", "size", "to_share", "version"),
     )
 
     def __init__(self, room: ModelNode, supplied: float) -> None:
@@ -71,6 +74,7 @@ class _Node:
         self.memory = room.memory
         self.devices = room.devices
         self.only_for = room.only_for
+        self.model, self.replicas, self.to_share = room.model, room.replicas, room.to_share
         self.members: list[_Member] = []
         self.since = 0.0
         self.version = 0
@@ -150,7 +154,10 @@ class _Simulation:
     def _join(self, number: int, index: int) -> None:
         most, weight = self._most(number, index), self._course.weights[number]
         left, wait = self._left[number], self._waits[number]
-        insort(self._nodes[index].members, _Member(number, left, most, weight, wait, self._model.power))
+        member, devices = _Member(number, left, most, weight, wait, self._model.power), self._model.jobs[number].devices
+        if devices.counts:
+            member.holds, member.shares = True, shares_held(devices, self._nodes[index].replicas)
+        insort(self._nodes[index].members, member)
 
     def _arrive(self, number: int, index: int, now: float) -> None:
         job = self._model.jobs[number]
@@ -180,6 +187,8 @@ class _Simulation:
         """Return the node with the least requested part among those with room, None where none has any."""
         if (job.cpu, job.memory, job.devices) in self._waiting:
             return None  # room that was freed since has been offered to those that wait already
+        if job.devices and self._model.shortest_first and self._model.speeds.unlike:
+            return self._fastest(job)
         passed: list[tuple[float, float, int]] = []
         roomiest: int | None = None
         while self._roomy and roomiest is None:
@@ -194,6 +203,15 @@ class _Simulation:
         for entry in passed:
             heapq.heappush(self._roomy, entry)
         return roomiest
+
+    def _fastest(self, job: Job) -> int | None:
+        """Return the node with the fastest devices among those with room, None where none has any."""
+        ranks = (
+            (self._model.speeds.seconds(node.model, 1.0), -node.cpu / node.size, self._course.ties[index], index)
+            for index, node in enumerate(self._nodes)
+            if node.fits(job)
+        )
+        return min(ranks, default=(0.0, 0.0, 0.0, None))[3]
 
     def _change(self, index: int, now: float) -> None:
         """Let the jobs of a node that are done end, and others take their place."""
@@ -230,6 +248,8 @@ class _Simulation:
         """Let jobs come to a node that leaves cores idle, from those with the most left to do, while that pays."""
         if not self._course.moves or self._waiting:
             return
+        if self._nodes[index].model and self._model.speeds.unlike:
+            self._attract_to_devices(index, now)
         node, nodes, move_s = self._nodes[index], self._nodes, self._model.move_s
         while node.most + node.coming < (1 - IDLE) * node.cores:
             looked = range(self._looked_at, self._looked_at + min(LOOKED_AT, len(nodes)))
@@ -250,6 +270,27 @@ class _Simulation:
             here = member.left / speed_with_waiting(self._most(member.number, index) ** self._model.power, member.wait)
             if here + 2 * move_s > max(there, member.left / member.fastest):
                 return
+            self._move(member, source, index, now)
+
+    def _attract_to_devices(self, index: int, now: float) -> None:
+        """Let jobs come from slower devices to those that nobody holds here, the longest first, while that pays."""
+        node, speeds = self._nodes[index], self._model.speeds
+        here = speeds.seconds(node.model, 1.0)
+        while True:
+            longest: tuple[float, int, _Member] | None = None
+            for source, other in enumerate(self._nodes):
+                faster = speeds.seconds(other.model, 1.0) - here if other.model else 0.0
+                if other is node or faster <= 0:
+                    continue
+                other.advance(now)
+                for member in other.members:
+                    gain = member.left / member.fastest * faster - 2 * self._model.move_s
+                    movable = member.holds and self._moves[member.number] and node.fits(self._model.jobs[member.number])
+                    if movable and gain > 0 and (longest is None or gain > longest[0]):
+                        longest = gain, source, member
+            if longest is None:
+                return
+            _, source, member = longest
             self._move(member, source, index, now)
 
     def _move(self, member: _Member, source: int, target: int, now: float) -> None:
@@ -282,10 +323,21 @@ class _Simulation:
             cores = self._in_line(node, now) if self._model.shortest_first else _by_weight(node, power)
             for member, share in zip(node.members, cores, strict=True):
                 member.speed = slower * (share if power == 1 else max(0.0, share) ** power)
+        if node.model:
+            self._slow_by_devices(node)
         due = min([member.left / member.speed for member in node.members if member.speed > 0])
         if self._model.shortest_first and node.most > node.cores:
             due = min(due, self._until_critical(node, now))
         heapq.heappush(self._events, (now + max(0.0, due), _CHANGES, index, node.version))
+
+    def _slow_by_devices(self, node: _Node) -> None:
+        """Slow the members that hold devices by how slow these are, and by how many share each."""
+        held = sum([member.shares for member in node.members])
+        sharing = max(1.0, held / node.to_share) if node.to_share else 1.0
+        times = self._model.speeds.seconds(node.model, sharing)
+        for member in node.members:
+            if member.holds:
+                member.speed /= times
 
     def _in_line(self, node: _Node, now: float) -> list[float]:
         """Return the cores of each member: the shortest first, and enough to those that would end the sweep."""

@@ -7,11 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from controllers.core.devices import Devices
-from controllers.core.model import Node, NodeName, Phase, Snapshot, Trial, TrialId
+from controllers.core.model import NodeName, Phase, Snapshot, Trial, TrialId
 from controllers.core.ports import ComingTrial
 from controllers.forecast.model import Job, ModelNode
+from controllers.forecast.rooms import asked_of, node_of, rooms_of
 from controllers.forecast.waiting import COMPUTES, Waits, free_cores, waits_of
+from controllers.policies.kit.device_paces import (
+    DevicePace,
+    DeviceSpeeds,
+)
 from controllers.policies.kit.lengths import EstimateSource, Known
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.reports import report_of
@@ -25,6 +29,7 @@ from controllers.policies.kit.waits import (
 from controllers.policies.kit.work_left import (
     EndedTrial,
     SweepMeasurements,
+    device_speeds_of,
     estimate_work,
     learnt_before,
     scaling_of,
@@ -117,7 +122,8 @@ class KnownSweep:
     much of the steps that they told trials had made when they ended.
     ``contention`` is the part of its speed that each further trial takes from all on its node. ``given`` is the part of
     their cores that nodes give the trials of late: other programs may use the rest. ``start_s`` is how many seconds
-    trials run before they train. The rest is as in ``fluid.FluidModel``.
+    trials run before they train. Work of trials that hold devices is as on the fastest ones, alone. The rest is as in
+    ``fluid.FluidModel``.
     """
 
     jobs: Sequence[KnownJob]
@@ -130,10 +136,16 @@ class KnownSweep:
     move_s: float
     given: float
     start_s: float
+    speeds: DeviceSpeeds
 
 
 def known_sweep(
-    snapshot: Snapshot, measured: SweepMeasurements, to_come: Iterable[ComingTrial], most_moves: int
+    snapshot: Snapshot,
+    measured: SweepMeasurements,
+    to_come: Iterable[ComingTrial],
+    most_moves: int,
+    *,
+    takes_turns: bool = False,
 ) -> KnownSweep:
     """Return what is known of a sweep.
 
@@ -142,6 +154,7 @@ def known_sweep(
         measured: What the reports told so far, ``snapshot`` included.
         to_come: Trials that have not been submitted.
         most_moves: How often the policy moves a trial at most.
+        takes_turns: Whether the policy lets trials share a device only where that gets more done.
     """
     scaling = scaling_of(measured)
     move_s = min(MOST_MOVE_S, statistics.fmean((*USUAL_MOVES_S, *measured.moves)))
@@ -151,23 +164,30 @@ def known_sweep(
     together = Counter(trial.node for trial in trials if trial.live)
     startup = _startup(measured)
     common = _Common(snapshot.now, scaling.power, startup, free_cores(snapshot, measured))
-    told = any(trial.parameters for trial in trials)
+    told, speeds = any(trial.parameters for trial in trials), device_speeds_of(measured, snapshot)
     guesses = estimate_work(snapshot, measured, scaling.power) if told else {}
+    beside = _cores_beside_devices(trials, measured)
     jobs: list[KnownJob] = []
     totals: list[Whole] = []
     for trial in trials:
-        node, memo = _node_of(trial), measured.trials[trial.id]
+        node, memo = node_of(trial), measured.trials[trial.id]
         number, at = None if node is None else numbers.get(node), move_s if trial.phase is Phase.MOVING else 0.0
-        cpu, memory, devices = _asked(trial)
+        cpu, memory, devices = asked_of(trial)
         job = Job(cpu, memory, number, at, max(0, most_moves - trial.moves), devices)
         known_job = _with_work(trial, job, memo, common)
+        if trial.devices.counts:
+            known_job = _on_the_fastest(known_job, _slower(node, memo, measured, speeds))
         if known_job.left is not None and memo.steps_total is not None:
             totals.append(
                 Whole(min(HUGE, max(1.0, memo.steps_total)), known_job.done + known_job.left, known_job.waits)
             )
         elif told and guesses[trial.id].source in _EXPLAINED:
             guess = guesses[trial.id]
-            known_job = replace(known_job, left=min(HUGE, max(TINY, guess.work)), error=guess.spread)
+            work = guess.work
+            if trial.devices.counts:  # these are seconds, on all the cores that it might be able to use
+                work *= math.pow(beside / guess.most, scaling.power)
+                known_job = replace(known_job, most=beside)
+            known_job = replace(known_job, left=min(HUGE, max(TINY, work)), error=guess.spread)
         elastic = trial.min_workers < trial.max_workers
         jobs.append(replace(known_job, others=max(0, together[trial.node] - 1), elastic=elastic))
     submitted = {trial.id for trial in snapshot.trials}
@@ -179,8 +199,12 @@ def known_sweep(
             jobs.append(KnownJob(coming.id, job, max(coming.cpu, LEAST_WEIGHT), startup=startup))
     return KnownSweep(
         jobs,
-        _rooms(nodes, trials),
-        [*_learnt(learnt_before(snapshot, measured, scaling.power)), *_ended(measured.ended, scaling.power), *totals],
+        rooms_of(nodes, trials, speeds.worth_sharing if takes_turns else math.inf),
+        [
+            *_learnt(learnt_before(snapshot, measured, scaling.power)),
+            *_ended(measured.ended, scaling.power, speeds),
+            *totals,
+        ],
         [min(1.0, made) for trial in snapshot.trials if trial.phase.ended and (made := _made(trial)) is not None],
         scaling.power,
         scaling.contention,
@@ -188,7 +212,33 @@ def known_sweep(
         move_s,
         _given(snapshot, measured),
         min(MOST_MOVE_S, statistics.median(measured.starts)) if measured.starts else 0.0,
+        speeds,
     )
+
+
+def _cores_beside_devices(trials: Sequence[Trial], measured: SweepMeasurements) -> float:
+    """Return the cores that trials with devices use beside these, on the median: as many as those to come will."""
+    seen = [memo.cores for trial in trials if trial.devices.counts and (memo := measured.trials[trial.id]).paces]
+    ended = [trial.cores for trial in measured.ended if trial.paces]
+    return max(LEAST_CORES, statistics.median((*seen, *ended))) if seen or ended else ONE_CORE
+
+
+def _slower(node: NodeName | None, memo: MeasuredTrial, measured: SweepMeasurements, speeds: DeviceSpeeds) -> float:
+    """Return how many times as long a trial's steps took as alone on the fastest devices, when they were measured."""
+    if memo.paces:
+        return _of_pace(memo.paces[-1], speeds)
+    there = None if node is None else measured.nodes.get(node)
+    return 1.0 if there is None or not there.model else speeds.seconds(there.model, there.sharing)
+
+
+def _of_pace(pace: DevicePace, speeds: DeviceSpeeds) -> float:
+    return speeds.seconds(pace.model, pace.sharing)
+
+
+def _on_the_fastest(known: KnownJob, slower: float) -> KnownJob:
+    """Return a trial with its work as alone on the fastest devices, whose steps were measured where they are slower."""
+    left = None if known.left is None else known.left / slower
+    return replace(known, done=known.done / slower, left=left, step=known.step / slower)
 
 
 def _given(snapshot: Snapshot, measured: SweepMeasurements) -> float:
@@ -197,6 +247,7 @@ def _given(snapshot: Snapshot, measured: SweepMeasurements) -> float:
         trial.node
         for trial in snapshot.unended
         if trial.live
+        and not trial.devices.counts  # one that does waits for them
         and (most := measured.trials[trial.id].most) is not None
         and most < ONE_CORE
         and not surely_waits(measured.trials[trial.id].busy)
@@ -228,50 +279,22 @@ def _calm_at(submitted: Iterable[float], jobs: Iterable[KnownJob], now: float) -
     return newest[-1] + 3 * (newest[-1] - newest[0]) / (len(newest) - 1) - now
 
 
-def _ended(trials: Iterable[EndedTrial], power: float) -> Iterator[Whole]:
+def _ended(trials: Iterable[EndedTrial], power: float, speeds: DeviceSpeeds) -> Iterator[Whole]:
     for trial in trials:
-        step = trial.cost * math.pow(max(trial.cores, LEAST_CORES), power - 1)
+        step, busy = trial.cost * math.pow(max(trial.cores, LEAST_CORES), power - 1), trial.busy
+        if trial.paces:
+            pace, busy = trial.paces[-1], None
+            step = pace.seconds * math.pow(max(trial.cores, LEAST_CORES), power) / _of_pace(pace, speeds)
         work = min(HUGE, step * trial.steps)
         if work > 0:
-            could = trial.cores / trial.busy if trial.busy else ONE_CORE
-            yield Whole(
-                trial.steps, work, waits_of(trial.busy, step, trial.cost, trial.cores, min(ONE_CORE, could) ** power)
-            )
+            could = trial.cores / busy if busy else ONE_CORE
+            yield Whole(trial.steps, work, waits_of(busy, step, trial.cost, trial.cores, min(ONE_CORE, could) ** power))
 
 
 def _learnt(earlier: Iterable[Known]) -> Iterator[Whole]:
     for trial in earlier:
         if trial.steps and trial.cost:
             yield Whole(trial.steps, min(HUGE, max(TINY, trial.steps * trial.cost)))
-
-
-def _node_of(trial: Trial) -> NodeName | None:
-    return trial.moving_to if trial.phase is Phase.MOVING and trial.moving_to else trial.node
-
-
-def _asked(trial: Trial) -> tuple[float, float, Devices]:
-    return trial.base_cpu * trial.workers, trial.memory * trial.workers, trial.devices * trial.workers
-
-
-def _rooms(nodes: Sequence[Node], trials: Iterable[Trial]) -> list[ModelNode]:
-    cpu = {node.name: node.cpu for node in nodes}
-    memory = {node.name: node.memory for node in nodes}
-    devices = {node.name: node.devices - node.devices_starting for node in nodes}
-    for trial in trials:
-        node = _node_of(trial)
-        if node in cpu:
-            own_cpu, own_memory, own_devices = _asked(trial)
-            cpu[node] -= own_cpu
-            memory[node] -= own_memory
-            if own_devices:
-                devices[node] -= own_devices
-    cpu |= {node.name: node.room for node in nodes if node.room is not None}
-    return [
-        ModelNode(
-            node.cpu, cpu[node.name], memory[node.name], devices[node.name].positive(), node.only_for, node.supply
-        )
-        for node in nodes
-    ]
 
 
 def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, common: _Common) -> KnownJob:
@@ -281,10 +304,12 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, common: _Common) -> 
     most = memo.most if memo.most is not None and memo.most >= ONE_CORE else None
     known = KnownJob(trial.id, job, weight, most=most, used=memo.used)
     memo = _by_clock(trial, memo)
+    if trial.devices.counts and memo.cost is not None:
+        known = replace(known, most=max(memo.cores, LEAST_CORES))  # more cores would not make the device faster
     newest = memo.newest or memo.left or report_of(trial.progress)  # a trial that has moved goes on from where it was
     if newest is None:
         return replace(known, startup=startup if memo.cost is None else 0.0)
-    if newest.step < 1 or newest.core_seconds <= 0:
+    if newest.step < 1 or (newest.core_seconds <= 0 and memo.cost is None):
         return known
     cores = max(memo.cores, LEAST_CORES)
     speed, cost, error = cores**power, memo.cost, COST_SPREAD
@@ -313,10 +338,15 @@ def _with_work(trial: Trial, job: Job, memo: MeasuredTrial, common: _Common) -> 
 
 
 def _by_clock(trial: Trial, memo: MeasuredTrial) -> MeasuredTrial:
-    """Return what is known of a trial; one that holds devices waits for these, whatever CPU it uses meanwhile."""
-    if not trial.devices.counts or memo.busy is None:
+    """Return what is known of a trial; a step of one that holds devices costs what fills its time.
+
+    So it takes that time wherever it has the cores that it was seen to use, and counts as waiting for nothing else.
+    """
+    if not trial.devices.counts:
         return memo
-    return replace(memo, busy=0.0)
+    if not memo.paces:
+        return replace(memo, busy=None)
+    return replace(memo, busy=None, cost=memo.paces[-1].seconds * max(memo.cores, LEAST_CORES))
 
 
 def _lag(memo: MeasuredTrial) -> float:

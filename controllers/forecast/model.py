@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controllers.core.devices import NO_DEVICES, Devices
+from controllers.policies.kit.device_paces import DeviceSpeeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Job:
 class ModelNode:
     """A node: its cores, and what of it nobody requests: cores, bytes, devices. The rest is as in ``Node``.
 
-    Its jobs get ``supply`` cores together where others use so much of it that this is less.
+    Its jobs get ``supply`` cores together where others use so much of it that this is less. ``model`` is that of its
+    devices, empty where it has none. Of these there are ``to_share``, each counted as often as ``replicas`` says.
     """
 
     cores: float
@@ -37,6 +39,9 @@ class ModelNode:
     devices: Devices = NO_DEVICES
     only_for: frozenset[str] = frozenset()
     supply: float = math.inf
+    model: str = ""
+    replicas: Devices = NO_DEVICES
+    to_share: float = 0.0
 
     @property
     def supplied(self) -> float:
@@ -50,7 +55,8 @@ class FluidModel:
 
     The speed of a job is cores ** ``power``. With ``shortest_first`` the cores of a node go to the job with the least
     left, and from ``calm_at`` seconds on as many as they need to those that would end the sweep. Otherwise they go by
-    weight. A job that moves does not train for ``move_s`` seconds.
+    weight. A job that moves does not train for ``move_s`` seconds. Of one that holds devices, the work is as on the
+    fastest of them, alone; ``speeds`` says how much longer it takes on others.
     """
 
     jobs: Sequence[Job]
@@ -59,6 +65,7 @@ class FluidModel:
     shortest_first: bool = False
     calm_at: float = 0.0
     move_s: float = 0.0
+    speeds: DeviceSpeeds = field(default_factory=DeviceSpeeds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,10 @@ def forecast(
         leaving_s: Seconds from the last step of a trial until it counts as ended.
         supplies: What the nodes gave until now.
     """
-    now, known = snapshot.now, known_sweep(snapshot, measured, to_come, steering.most_moves)
+    now, known = (
+        snapshot.now,
+        known_sweep(snapshot, measured, to_come, steering.most_moves, takes_turns=steering.shortest_first),
+    )
     if not known.jobs:
         return Forecast(now, EndRange(now, now, now))
     if steering.shortest_first:
@@ -127,6 +130,7 @@ def forecast(
         steering.shortest_first,
         known.calm_at,
         known.move_s,
+        known.speeds,
     )
     takers = [node for node in snapshot.nodes if node.ready and node.supplied > 0]
     drawn_ends = [ends(model, course) for course in _courses(known, steering.spread, takers, supplies)]
@@ -283,7 +287,7 @@ def _courses(known: KnownSweep, spread: Spread, nodes: Sequence[Node], supplies:
         waits = paces.drawn(trial, seen)
         for draw, wait in enumerate(waits):
             if wait is None:
-                works[draw] /= given[draw]
+                works[draw] /= 1.0 if trial.job.devices else given[draw]
                 continue
             most[draw] = min(most[draw], ONE_CORE)
             if trial.left is None and trial.step <= 0:  # it does not wait before it trains

@@ -3,23 +3,25 @@
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from controllers.core import labels
+from controllers.core.devices import GPU
 from controllers.core.errors import SpeconError
 from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
 from controllers.core.stop_rules import rules_in
 from controllers.core.word_script import unwrap
 from controllers.search import read_search, why_no_terminator
-from controllers.worlds.local.gpus import replicas_of
+from controllers.worlds.local.gpus import as_often, replicas_of
+from controllers.worlds.local.mps import trials_for, why_no_mps
 from controllers.worlds.local.processes.pythons import interpreter_of, is_same_interpreter
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.stand_ins import VOLUMES, WORK
 from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program
-from controllers.worlds.local.workflow.fields import GPU, SELECTORS
+from controllers.worlds.local.workflow.fields import SELECTORS
 from controllers.worlds.local.working_folders import read_own
 from mlflow_hooks.contract import ENV_TRIAL_FOLDER
 from mlflow_hooks.printed.command import program_of
@@ -113,25 +115,54 @@ def _with_path(step: PodStep) -> dict[str, str]:
     return {**os.environ, **step.env}
 
 
-def check_gpus(planned: Sequence[PlannedTrial], gpus: Sequence[str]) -> int:
-    """Return how many GPUs a trial's worker asks for at most.
+def gpus_to_give(planned: Sequence[PlannedTrial], gpus: Sequence[str]) -> tuple[str, ...]:
+    """Return the GPUs that a run gives out of ``gpus``, each as often as trials may hold it; none where none asks.
 
     Raises:
-        SpeconError: this machine has fewer than all workers of a trial need, or a trial of several would share them.
+        SpeconError: this machine has fewer than all workers of a trial need, a trial of several would share them, or
+            nothing here divides a GPU into the parts that trials ask for.
     """
-    shared = replicas_of(gpus) > 1
-    for trial in planned:
-        if shared and trial.step.gpus > 1:
+    shared, asking = replicas_of(gpus) > 1, [trial.step for trial in planned if trial.step.gpus]
+    if why_not := _why_no_parts({step.gpu_part for step in asking}, gpus):
+        raise SpeconError(why_not)
+    given = as_often(gpus, trials_for(asking[0].gpu_part)) if asking else ()
+    for step in asking:
+        if step.gpu_part < 1 and step.workers > 1:
             message = (
-                f"a trial asks for {trial.step.gpus} {GPU}, but CUDA_VISIBLE_DEVICES names each GPU several times "
+                f"a trial has {step.workers} workers with {step.gpu_part:g} {GPU} each, but several workers of one "
+                "trial cannot talk to each other from one GPU: ask for gpus=1, or for one worker"
+            )
+            raise SpeconError(message)
+        if shared and step.gpus > 1:
+            message = (
+                f"a trial asks for {step.gpus} {GPU}, but CUDA_VISIBLE_DEVICES names each GPU several times "
                 f"({','.join(gpus)}): only trials of one GPU can share them"
             )
             raise SpeconError(message)
-        needed = trial.step.gpus * trial.step.min_workers
-        if needed > len(gpus):
-            message = f"a trial asks for {needed} {GPU}, but here are {len(gpus)} (CUDA_VISIBLE_DEVICES may name them)"
+        if (needed := step.gpus * step.min_workers) > len(given):
+            parts = f" parts of {step.gpu_part:g}" if step.gpu_part < 1 else ""
+            here = f"here are {len(given)} (CUDA_VISIBLE_DEVICES may name them)"
+            message = f"a trial asks for {needed}{parts} {GPU}, but {here}"
             raise SpeconError(message)
-    return max((trial.step.gpus for trial in planned), default=0)
+    return given
+
+
+def _why_no_parts(parts: Collection[float], gpus: Sequence[str]) -> str | None:
+    """Return what speaks against trials of these ``parts`` of a GPU each, 1 for whole ones."""
+    told = " and ".join(f"{part:g}" for part in sorted(parts))
+    if not parts or set(parts) == {1.0}:
+        return None
+    if len(parts) > 1:
+        return f"trials ask for {told} {GPU}: all that run together must ask for the same part, so run them in turn"
+    if replicas_of(gpus) > 1:
+        return f"a trial asks for {told} {GPU}, but CUDA_VISIBLE_DEVICES is {','.join(gpus)}: name each GPU once"
+    if why_not := why_no_mps():
+        return (
+            f"a trial asks for {told} {GPU}, but {why_not}, and nothing else keeps a trial to its part: start one by "
+            "'nvidia-cuda-mps-control -d'. Or ask for gpus=1 and name each GPU several times, as in "
+            "CUDA_VISIBLE_DEVICES=0,0: then trials take turns, and nothing keeps them apart"
+        )
+    return None
 
 
 def _check_annotations(step: PodStep) -> None:

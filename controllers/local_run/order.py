@@ -15,7 +15,7 @@ from controllers.core.goals import aims_in
 from controllers.core.policy import Policy
 from controllers.driving.assembly import check_policy
 from controllers.driving.clones import why_no_clones
-from controllers.local_run.checks import check_gpus, check_nodes, check_sweep, cores_here
+from controllers.local_run.checks import check_nodes, check_sweep, cores_here, gpus_to_give
 from controllers.local_run.run_folder import RunFolder
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.tracking.access import shown
@@ -109,7 +109,7 @@ class Order:
         for policy in self.policies:
             check_policy(policy, LocalWorld.can, "local")
         planned = check_sweep(self.program("check"), self.settings.machine({}), str(self.source))
-        check_gpus(planned, gpus_here())
+        gpus_to_give(planned, gpus_here())
         several = any(aims_in(trial.step.annotations).further for trial in planned)
         for policy in self.policies:
             check_policy(policy, LocalWorld.can, "local", several=several)

@@ -11,7 +11,7 @@ from controllers.core.errors import SpeconError
 from controllers.core.policy import Policy
 from controllers.core.results import RunResult
 from controllers.core.stop_rules import rules_in
-from controllers.local_run.checks import check_gpus
+from controllers.local_run.checks import gpus_to_give
 from controllers.local_run.kept_checkpoints import drop_unkept
 from controllers.local_run.learnt_before import learnt_in
 from controllers.local_run.order import Order
@@ -97,7 +97,7 @@ def _plan(
     # A policy that places trials itself starts from no given placement.
     places = Place in policy.needs
     machine = order.settings.machine({} if places else pinned, gate_first=places)
-    most = check_gpus(trials, gpus_here())
+    gpus, most = gpus_to_give(trials, gpus_here()), max((trial.step.gpus for trial in trials), default=0)
     # The largest first: what asks for a GPU asks for cores beside it.
     largest = sorted(machine.nodes, key=lambda node: -machine.nodes[node])
     return Plan(
@@ -105,7 +105,7 @@ def _plan(
         uid=uid,
         title=order.sweep,
         policy=policy,
-        machine=replace(machine, gpus=shared_out(gpus_here(), largest, most) if most else {}),
+        machine=replace(machine, gpus=shared_out(gpus, largest, most) if most else {}),
         folder=folder.of_policy(position, file_name(order.policies[position].name)),
         sweeps=experiments_of((trial.step for trial in trials), order.sweep),
         tracking_uri=uri,

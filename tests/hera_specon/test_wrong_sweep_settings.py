@@ -37,6 +37,8 @@ def test_a_policy_that_is_none_is_refused_where_the_sweep_is_written(policy: obj
         ({"keep": "bset"}, "one of 'all', 'newest', 'best', 'none', not 'bset'"),
         ({"resources": Resources(cpu_request=1, gpus=-1)}, "'-1' of nvidia.com/gpu"),
         ({"resources": Resources(cpu_request=1, gpus="1.5")}, "'1.5' of nvidia.com/gpu"),
+        ({"resources": Resources(cpu_request=1, gpus=0.5, gpu_flag="amd.com/gpu")}, "'0.5' of amd.com/gpu, which"),
+        ({"resources": Resources(cpu_request=1, gpus=0.0)}, "'0.0' of nvidia.com/gpu, which is no whole number"),
         ({"resources": Resources(cpu_request=1, gpus=2000)}, "'2000' of nvidia.com/gpu, which is no whole number"),
         ({"resources": Resources(cpu_request=1, gpus="9" * 500)}, f"asks for '{'9' * 59} of nvidia.com/gpu"),
         ({"resources": Resources(cpu_request=1, gpus=1, gpu_flag="gpu")}, "'gpu', but the name of a device"),

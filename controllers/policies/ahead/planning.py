@@ -15,7 +15,7 @@ from controllers.policies.ahead.forecast import Load, NodeForecast, earliest_end
 from controllers.policies.ahead.order import Length
 from controllers.policies.ahead.tally import Tally
 from controllers.policies.kit.capacity import Capacity
-from controllers.policies.kit.device_paces import DeviceSpeeds, devices_to_share, held_by, model_of, sharing_on
+from controllers.policies.kit.device_paces import DeviceSpeeds, devices_to_share, model_of, shares_held, sharing_on
 from controllers.policies.kit.work_left import Estimate
 
 CONSIDERED: Final = 4
@@ -90,9 +90,9 @@ class WorkPlan:
             node = moving or trial.node or starting.get(name)
             if node in self.loads:
                 self.loads[node][name] = estimate.work, estimate.most
-                self.held[node] += held_by(trial)
+                self.held[node] += shares_held(trial.devices, self.nodes[node].replicas)
         for node, loads in self.loads.items():
-            if self.held[node]:
+            if self.models[node]:
                 loads.update({name: self.load_on(name, node) for name in loads})
         self._tried = self._to_try()
         self.unplaced: list[Trial] = []
@@ -130,17 +130,18 @@ class WorkPlan:
 
     def load_to_come(self, name: TrialId, node: NodeName) -> Load:
         """Return the load of a trial once it is on ``node`` beside those there."""
-        return self.load_on(name, node, more=held_by(self.estimates[name].trial))
+        return self.load_on(name, node, more=shares_held(self.estimates[name].trial.devices, self.nodes[node].replicas))
 
     def takes(self, trial: Trial, node: NodeName) -> bool:
         """Return whether the trial may go to ``node``, and would not only slow down those that share its devices."""
-        shared = self.nodes[node].replicas > 1 and bool(trial.devices.counts)
+        shared = shares_held(trial.devices, self.nodes[node].replicas) > 0
         return self.capacity.fits(trial, node) and (not shared or self.room(trial, node) > 0)
 
     def room(self, trial: Trial, node: NodeName) -> int:
         """Return how many trials like ``trial`` ``node`` has room for, so that its devices are worth sharing."""
-        room, place, each = self.capacity.room(trial, node), self.nodes[node], held_by(trial)
-        if not each or place.replicas == 1:
+        room, place = self.capacity.room(trial, node), self.nodes[node]
+        each = shares_held(trial.devices, place.replicas)
+        if not each:
             return room
         most = TRIED if node == self._tried else self.weights.devices.worth_sharing
         return max(0, min(room, (int(most * devices_to_share(place)) - self.held[node]) // each))
@@ -152,7 +153,7 @@ class WorkPlan:
         """
         if self.weights.devices.use is not None:
             return None
-        shared = {name: devices_to_share(node) for name, node in self.nodes.items() if node.replicas > 1}
+        shared = {name: devices_to_share(node) for name, node in self.nodes.items() if node.replicas}
         crowded = [name for name, devices in shared.items() if self.held[name] > devices]
         known = [
             name
@@ -177,7 +178,7 @@ class WorkPlan:
         place = Place.on(node, estimate.trial)
         self.capacity.apply(place)
         self.loads[node][name] = self.load_to_come(name, node)
-        self.held[node] += held_by(estimate.trial)
+        self.held[node] += shares_held(estimate.trial.devices, self.nodes[node].replicas)
         self.tally.change(node, after, len(self.loads[node]))
         return place
 
@@ -186,12 +187,12 @@ class WorkPlan:
         trial = self.estimates[name].trial
         for source in trial.nodes[:1]:
             del self.loads[source][name]
-            self.held[source] -= held_by(trial)
+            self.held[source] -= shares_held(trial.devices, self.nodes[source].replicas)
             self._count(source)
         move = Migrate.to(target, trial)
         self.capacity.apply(move)
         self.loads[target][name] = self.load_once_moved(name, target)
-        self.held[target] += held_by(trial)
+        self.held[target] += shares_held(trial.devices, self.nodes[target].replicas)
         self._count(target)
         return move
 

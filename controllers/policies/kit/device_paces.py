@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from controllers.core.model import Node, Parameters, Trial
+from controllers.core.devices import Devices
+from controllers.core.model import Node, Parameters
 from controllers.policies.kit.reports import Report, waited_between
 from controllers.policies.kit.scaling import NEWEST
 from controllers.policies.kit.work_by_parameters import LEAST_SPREAD, MOST_EXAMPLES, law_of, log_of
@@ -111,20 +112,23 @@ def model_of(node: Node) -> str:
     return node.device_model or str(node.name)
 
 
-def held_by(trial: Trial) -> int:
-    """Return how many devices, or replicas of devices, each worker of a trial holds."""
-    return sum(count for _, count in trial.devices.counts)
+def shares_held(devices: Devices, replicas: Devices) -> int:
+    """Return how many of the ``devices`` that a worker holds are replicas of shared ones.
+
+    Devices of other kinds, such as network cards, are held beside them and shared with nobody.
+    """
+    return sum(count for kind, count in devices.counts if replicas.count(kind))
 
 
 def sharing_on(node: Node, held: int) -> float:
     """Return how many trials share each of a node's devices on average, where so many replicas of these are held."""
     devices = devices_to_share(node)
-    return max(1.0, held / devices) if devices and node.replicas > 1 else 1.0
+    return max(1.0, held / devices) if devices else 1.0
 
 
 def devices_to_share(node: Node) -> float:
-    """Return how many devices a node has, each counted once however often it is advertised."""
-    return sum(count for _, count in node.devices.counts) / node.replicas
+    """Return how many devices of a node may be shared, each counted once however often it is advertised."""
+    return sum(node.devices.count(kind) / times for kind, times in node.replicas.counts)
 
 
 def with_pace(

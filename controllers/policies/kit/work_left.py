@@ -21,8 +21,8 @@ from controllers.policies.kit.device_paces import (
     DeviceSpeeds,
     Seen,
     device_speeds,
-    held_by,
     model_of,
+    shares_held,
     sharing_on,
 )
 from controllers.policies.kit.earlier_lengths import believed_earlier
@@ -153,9 +153,11 @@ def _with_devices(
 ) -> dict[NodeName, MeasuredNode]:
     """Return ``nodes`` with what their devices are, and how many trials share each, and since when."""
     held: dict[NodeName, int] = {}
+    there = {node.name: node for node in snapshot.nodes}
     for trial in snapshot.unended:
         for name in trial.nodes if trial.live and trial.devices.counts else ():
-            held[name] = held.get(name, 0) + held_by(trial)
+            if name in there:
+                held[name] = held.get(name, 0) + shares_held(trial.devices, there[name].replicas)
     for node in snapshot.nodes:
         if node.name in held:
             sharing, known = sharing_on(node, held[node.name]), before.nodes.get(node.name)

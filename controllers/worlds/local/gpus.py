@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from controllers.core.devices import Devices
+from controllers.core.devices import GPU, Devices
 from controllers.core.errors import SpeconError
-from controllers.worlds.local.workflow.fields import GPU
 
 
 class GpuError(SpeconError):
@@ -59,6 +58,11 @@ def replicas_of(gpus: Sequence[str]) -> int:
         )
         raise GpuError(message)
     return max(times.values(), default=1)
+
+
+def as_often(gpus: Sequence[str], times: int) -> tuple[str, ...]:
+    """Return ``gpus`` with each named so many ``times``."""
+    return tuple(gpu for gpu in gpus for _ in range(times))
 
 
 def least_shared(gpus: Sequence[str], held: Mapping[str, int]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from controllers.core.errors import SpeconError
+from controllers.worlds.local import mps
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 
@@ -45,6 +46,8 @@ def stood_in(step: PodStep, run: Path, name: str, gpus: Sequence[str] | None) ->
     env |= {key: _secret(key) for key in step.secrets if key not in os.environ}
     if gpus is not None:
         env[CUDA] = ",".join(gpus)
+        if step.gpu_part < 1:
+            env.setdefault(mps.THREADS, mps.percentage_of(step.gpu_part))
     return replace(
         step,
         command=tuple(_with_folders(word, folders) for word in step.command),

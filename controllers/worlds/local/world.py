@@ -265,7 +265,7 @@ class LocalWorld:
             used,
             devices=devices_of(len(gpus)),
             room=self._admission.let_in.bounds.get(name),
-            replicas=replicas_of(gpus),
+            replicas=devices_of(times if (times := replicas_of(gpus)) > 1 else 0),
         )
 
     def _resize(self, job: LocalJob, cpu: float) -> Outcome:

@@ -212,7 +212,7 @@ class NodeRun:
                 kind="" if self.group is None else self.group.name,
                 price=self.spec.price,
                 device_model=self.spec.device_model,
-                replicas=self.spec.replicas,
+                replicas=self.spec.replicas_by_kind,
             )
         return last
 

@@ -291,6 +291,11 @@ class NodeSpec:
                 )
                 raise WorkloadError(message)
 
+    @property
+    def replicas_by_kind(self) -> Devices:
+        """As how many devices each is advertised, of each kind that is shared; as policies see it."""
+        return Devices.of({kind: self.replicas for kind, _ in self.devices.counts} if self.replicas > 1 else {})
+
     def supplied(self, at: float) -> float:
         """Return the cores that its trials get together at ``at`` seconds."""
         index = bisect_right(self.supply, (at, math.inf))

@@ -1,11 +1,14 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controllers.core.devices import Devices
 from controllers.forecast.fluid import ends
 from controllers.forecast.model import Course, FluidModel, Job, ModelNode
+from controllers.policies.kit.device_paces import DeviceSpeeds
 
 TWO_CORES = ModelNode(2.0, 2.0, math.inf)
 
@@ -123,3 +126,49 @@ def test_no_cores_are_made_up_and_none_wasted(jobs: list[tuple[float, float, boo
     bound = max(sum(works) / 4.0, *(work / min(most, 4.0) for work, most in zip(works, mosts, strict=True)))
     assert max(found) >= bound * (1 - 1e-6)
     assert max(found) <= sum(work / min(most, 4.0) for work, most in zip(works, mosts, strict=True)) * (1 + 1e-6)
+
+
+GPU = Devices.of({"nvidia.com/gpu": 1})
+UNLIKE = DeviceSpeeds({"fast": 1.0, "slow": 2.5})
+
+
+def with_gpus(model: str, free: int = 0, replicas: int = 1) -> ModelNode:
+    shared = GPU * replicas if replicas > 1 else Devices()
+    return ModelNode(8.0, 8.0, math.inf, GPU * free, model=model, replicas=shared, to_share=1.0 if replicas > 1 else 0)
+
+
+def holding(node: int | None) -> Job:
+    return Job(1.0, 0.0, node, 0.0, devices=GPU)
+
+
+def test_a_trial_takes_as_much_longer_on_a_slow_device_as_that_is_slower_and_one_without_does_not() -> None:
+    model = FluidModel([holding(0), holding(1), there(1)], [with_gpus("fast"), with_gpus("slow")], speeds=UNLIKE)
+
+    assert ends(model, course([10.0, 10.0, 10.0], most=1.0)) == pytest.approx([10.0, 25.0, 10.0])
+
+
+def test_trials_that_share_a_device_slow_each_other_by_what_they_want_of_its_time_until_one_ends() -> None:
+    jobs, shared = [holding(0), holding(0)], [with_gpus("fast", replicas=2)]
+
+    for use, ending in ((1.0, [20.0, 40.0]), (0.75, [15.0, 35.0]), (0.5, [10.0, 30.0])):
+        model = FluidModel(jobs, shared, speeds=DeviceSpeeds(use=use))
+        assert ends(model, course([10.0, 30.0], most=1.0)) == pytest.approx(ending)
+
+
+def test_where_the_shortest_go_first_the_fastest_device_that_is_free_is_taken_and_elsewhere_the_roomiest_node() -> None:
+    rooms = [with_gpus("slow", 1), replace(with_gpus("fast", 1), cpu=4.0)]
+
+    for shortest_first, ending in ((True, 10.0), (False, 25.0)):
+        model = FluidModel([holding(None)], rooms, shortest_first=shortest_first, speeds=UNLIKE)
+        assert ends(model, course([10.0], most=1.0)) == pytest.approx([ending])
+
+
+def test_the_longest_moves_to_a_faster_device_once_nobody_holds_that_if_it_gains_more_than_the_move_costs() -> None:
+    jobs = [replace(holding(node), moves=1) for node in (0, 1, 1)]
+    rooms = [with_gpus("fast"), with_gpus("slow")]
+    model = FluidModel(jobs, rooms, speeds=UNLIKE, move_s=2.0)
+
+    # At 10 s the longest has done 4 of 40; it goes on at 12 s. The other ends where it is: it would gain less later.
+    assert ends(model, course([10.0, 16.0, 40.0], most=1.0)) == pytest.approx([10.0, 40.0, 48.0])
+    stays = ends(model, replace(course([10.0, 16.0, 40.0], most=1.0), moves=False))
+    assert stays == pytest.approx([10.0, 40.0, 100.0])

@@ -14,9 +14,12 @@ pytestmark = pytest.mark.usefixtures("claim")
 NODES = "/api/v1/nodes"
 
 
-def with_gpus(sweep: str, count: int) -> str:
+def with_gpus(sweep: str, count: float) -> str:
     # A file of its own: Python takes one that was written twice in a second, with as many bytes, for unchanged.
-    file, asked = Path(sweep).with_stem(f"sweep_{count}"), f"resources=Resources(cpu_request=1, gpus={count}),"
+    file, asked = (
+        Path(sweep).with_stem(f"sweep_{count}".replace(".", "_")),
+        f"resources=Resources(cpu_request=1, gpus={count}),",
+    )
     text = SWEEP.replace("import Parameter, ", "import Parameter, Resources, ")
     file.write_text(text.replace("    )\n", f"        {asked}\n    )\n"))
     return str(file)
@@ -70,4 +73,16 @@ def test_devices_written_by_hand_that_no_pod_can_have_are_refused_with_their_num
 
     assert result.exit_code == 2
     assert "'vae-trial' asks for '1' of nvidia.com/gpu with a limit of '3'" in result.stderr
+    assert not [asked for asked in cluster.asked if asked.method == "POST"]
+
+
+def test_a_part_of_a_gpu_is_refused_with_what_a_cluster_has_instead(
+    specon_there: Specon, cluster: Cluster, sweep: str
+) -> None:
+    result = specon_there("submit", with_gpus(sweep, 0.5))
+
+    assert result.exit_code == 2
+    assert "'vae-trial' asks for '0.5' of nvidia.com/gpu, and Kubernetes gives devices out whole" in result.stderr
+    for instead in ("nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb", "resource_claims="):
+        assert instead in result.stderr
     assert not [asked for asked in cluster.asked if asked.method == "POST"]

@@ -9,19 +9,13 @@ from controllers.core.model import Node, NodeName
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, device_kinds, devices_of, epoch, mappings, quantity, text
 from controllers.worlds.argo.reading.demands import HOSTNAME, Demands, Taint, labels_of, taints_of
+from controllers.worlds.argo.reading.device_labels import device_model, replicas_told
 from controllers.worlds.argo.reading.node_kinds import KARPENTER, NO_KIND, NOTHING_GIVEN, GivenKinds, MachineKind
 from controllers.worlds.argo.reading.notices import Notice, notices_of
 from controllers.worlds.argo.reading.pods import Resources
 from controllers.worlds.argo.reading.versions import CLAIMS_RESIZE_SINCE, RESIZES_SINCE, Version, version_in
 
 ZONE: Final = "topology.kubernetes.io/zone"
-# NVIDIA's GPU feature discovery writes these.
-GPU_PRODUCT: Final = "nvidia.com/gpu.product"
-GPU_REPLICAS: Final = "nvidia.com/gpu.replicas"
-INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
-"""Where nobody names the devices: machines of one type have the same."""
-MOST_REPLICAS: Final = 1024
-MOST_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +87,9 @@ class NodeRecord:
             zone=self.zone,
             kind=self.kind.name,
             price=self.kind.price,
-            device_model=self.device_model,
-            replicas=self.replicas,
+            device_model=device_model(self.labels, self.devices),
+            replicas=replicas_told(self.labels, self.devices),
         )
-
-    @property
-    def device_model(self) -> str:
-        """What its devices are, as far as a label tells."""
-        return self.labels.get(GPU_PRODUCT) or self.labels.get(INSTANCE_TYPE, "") if self.devices else ""
-
-    @property
-    def replicas(self) -> int:
-        """As how many devices each of its GPUs is advertised: more than one where trials take turns on it."""
-        written = self.labels.get(GPU_REPLICAS, "")
-        number = int(written) if written.isascii() and written.isdecimal() and len(written) <= MOST_DIGITS else 1
-        return min(max(1, number), MOST_REPLICAS)
 
 
 def project_node(node: Json, given: GivenKinds = NOTHING_GIVEN) -> NodeRecord | None:

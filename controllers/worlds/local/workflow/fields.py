@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from controllers.core.devices import is_device
+from controllers.core.devices import GPU, is_device
 from controllers.worlds.local.workflow.findings import Findings
-
-GPU: Final = "nvidia.com/gpu"
-"""The one kind of device that the local world gives out."""
 
 HONOURED: Final[Mapping[str, frozenset[str]]] = {
     "workflow": frozenset({"apiVersion", "kind", "metadata", "spec"}),

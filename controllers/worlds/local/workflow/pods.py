@@ -10,9 +10,11 @@ from typing import Any, Final
 import yaml
 
 from controllers.core import kueue, labels
+from controllers.core.devices import GPU
 from controllers.core.expressions import retries_without_argo, without_argo
 from controllers.core.labels import GATE_PLACEMENT
-from controllers.worlds.local.workflow.fields import GPU, check_fields
+from controllers.worlds.local.mps import MOST_CLIENTS
+from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.steps import LATE_TAGS, POLICIES, Backoff, OutputFile, PodStep, RetryRule
 from controllers.worlds.local.workflow.templates import Pod, StepTemplate
@@ -156,6 +158,7 @@ def build_pod(
     workers = _workers(manifest["annotations"]) if labels.LABEL_SWEEP in manifest["labels"] else {}
     guessed = "cpu" not in requests or manifest["annotations"].get(labels.ANNOTATION_DEFAULT_CPU) == "true"
     cpu = guessed_cpu(nodes, workers.get("min_workers", 1)) if guessed else parse_quantity(requests["cpu"])
+    gpus, gpu_part = _gpus(requests.get(GPU, 0))
     limit, most_memory = (manifest["limits"].get(name) for name in ("cpu", "memory"))
     return PodStep(
         id=node_name,
@@ -173,7 +176,8 @@ def build_pod(
         retry=pod.retry,
         grace_s=pod.grace_s,
         timeout_s=pod.timeout_s,
-        gpus=_gpus(requests.get(GPU, 0)),
+        gpus=gpus,
+        gpu_part=gpu_part,
         memory_limit=None if most_memory is None else parse_quantity(most_memory),
         mounts=pod.mounts,
         secrets=tuple(manifest["secrets"]),
@@ -183,11 +187,14 @@ def build_pod(
     )
 
 
-def _gpus(asked: Any) -> int:  # noqa: ANN401 - any JSON value
+def _gpus(asked: Any) -> tuple[int, float]:  # noqa: ANN401 - any JSON value
+    """Return how many GPUs are asked for, and which part of each: less than 1 only of a single one."""
     count = parse_quantity(asked)
     if count == int(count):
-        return int(count)
-    message = f"{GPU} must be a whole number, not {asked!r}"
+        return int(count), 1.0
+    if 1 / MOST_CLIENTS <= count < 1:
+        return 1, count
+    message = f"{GPU} must be a whole number, or a part of one GPU from {1 / MOST_CLIENTS:.2g} to 1, not {asked!r}"
     raise ManifestValueError(message)
 
 

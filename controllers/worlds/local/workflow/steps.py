@@ -160,7 +160,8 @@ class PodStep:
     how long an attempt may last (None for any time).
     ``env_from`` names the annotations that further variables come from, ``secrets`` the variables that are Secrets.
     ``workers`` is how many processes it is at most, each with that ``cpu`` and ``memory``, and ``min_workers`` how many
-    it needs at least. Each holds ``gpus`` GPUs alone, and may use ``memory_limit`` bytes (None for any number).
+    it needs at least. Each holds ``gpus`` GPUs alone, or ``gpu_part`` of one where that is less than 1, and may use
+    ``memory_limit`` bytes (None for any number).
     ``cpu_guessed`` tells that its author named no request, so that what it uses says how many run beside it.
     ``outputs`` are the files of its output parameters.
     """
@@ -188,6 +189,7 @@ class PodStep:
     secrets: tuple[str, ...] = ()
     cpu_guessed: bool = False
     outputs: Mapping[str, OutputFile] = field(default_factory=dict)
+    gpu_part: float = 1.0
 
     @property
     def environment(self) -> dict[str, str]:

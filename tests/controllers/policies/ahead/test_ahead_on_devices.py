@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controllers.core.devices import Devices
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Node, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.policies.ahead.moving import choose_moves
 from controllers.policies.ahead.placing import place_trials
@@ -21,8 +21,8 @@ def waiting(name: str) -> Trial:
 
 
 def nodes(each: int, replicas: int = 1) -> list[Node]:
-    devices = GPU * each
-    return [node(name, 16.0, devices=devices, device_model=name, replicas=replicas) for name in ("fast", "slow")]
+    shared = GPU * replicas if replicas > 1 else NO_DEVICES
+    return [node(name, 16.0, devices=GPU * each, device_model=name, replicas=shared) for name in ("fast", "slow")]
 
 
 def plan_of(seen: Snapshot, work: dict[str, float], speeds: DeviceSpeeds, source: EstimateSource) -> WorkPlan:

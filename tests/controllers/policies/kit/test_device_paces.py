@@ -1,10 +1,11 @@
 """What is learnt of devices from the seconds that steps take on them."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from controllers.core.devices import Devices
+from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.model import Parameters
 from controllers.policies.kit.device_paces import (
     KEPT_PACES,
@@ -12,6 +13,7 @@ from controllers.policies.kit.device_paces import (
     Seen,
     device_speeds,
     model_of,
+    shares_held,
     sharing_on,
     with_pace,
 )
@@ -108,7 +110,14 @@ def test_whatever_a_trial_reports_all_that_follows_is_finite() -> None:
 
 
 def test_devices_that_are_advertised_several_times_count_once_and_unnamed_ones_by_their_node() -> None:
-    shared = node("n", devices=Devices.of({"nvidia.com/gpu.shared": 8}), replicas=4)
+    shared = node(
+        "n", devices=Devices.of({"nvidia.com/gpu.shared": 8}), replicas=Devices.of({"nvidia.com/gpu.shared": 4})
+    )
     assert [sharing_on(shared, held) for held in (0, 2, 3, 8)] == [1.0, 1.0, 1.5, 4.0]
+    cards = Devices.of({"rdma/hca": 63})
+    beside = replace(shared, devices=shared.devices + cards)
+    assert sharing_on(beside, 8) == 4.0, "network cards are no GPUs to share"
+    holds = Devices.of({"nvidia.com/gpu.shared": 1, "rdma/hca": 2})
+    assert (shares_held(holds, beside.replicas), shares_held(holds, NO_DEVICES)) == (1, 0)
     assert sharing_on(node("n", devices=Devices.of({"nvidia.com/gpu": 4})), 4) == 1.0
     assert (model_of(shared), model_of(node("n", device_model=T4))) == ("n", T4)

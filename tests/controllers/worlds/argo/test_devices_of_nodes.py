@@ -159,30 +159,6 @@ def test_a_number_that_only_argo_fills_in_is_not_plain_and_counts_as_none() -> N
     assert [step.asked.devices for step in found.steps.values()] == [NO_DEVICES]
 
 
-def labelled(**labels: str) -> Node:
-    item = having(node("n1"), "8")
-    item["metadata"].setdefault("labels", {}).update({name.replace("__", "/"): text for name, text in labels.items()})
-    record = project_node(item)
-    assert record is not None
-    return record.without(requests_of({}))
-
-
-def test_labels_tell_what_a_nodes_gpus_are_and_as_how_many_each_is_advertised() -> None:
-    product = {"nvidia.com__gpu.product": "Tesla-T4-SHARED", "nvidia.com__gpu.replicas": "4"}
-    shared = labelled(**product, **{"node.kubernetes.io__instance-type": "g4dn.xlarge"})
-    assert (shared.device_model, shared.replicas) == ("Tesla-T4-SHARED", 4)
-    named = labelled(**{"node.kubernetes.io__instance-type": "g4dn.xlarge"})
-    assert (named.device_model, named.replicas) == ("g4dn.xlarge", 1)
-    assert (labelled().device_model, labelled().replicas) == ("", 1)
-
-
-@pytest.mark.parametrize(
-    ("written", "taken"), [("0", 1), ("-2", 1), ("two", 1), ("99999", 1), ("9999", 1024), ("\u0664", 1), ("", 1)]
-)
-def test_a_label_that_makes_no_sense_changes_no_devices(written: str, taken: int) -> None:
-    assert labelled(**{"nvidia.com__gpu.replicas": written}).replicas == taken
-
-
 @pytest.mark.parametrize(
     "kind", ["nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb", "amd.com/gpu", "gpu.intel.com/i915"]
 )

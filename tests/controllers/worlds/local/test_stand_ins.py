@@ -2,27 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
-from controllers.core import labels
-from controllers.core.actions import Migrate
 from controllers.core.errors import SpeconError
-from controllers.core.model import NodeName, TrialId
-from controllers.local_run.checks import check_gpus, stand_ins
-from controllers.worlds.local.gangs import Ended
-from controllers.worlds.local.gpus import devices_of, gpus_here, least_shared, replicas_of, shared_out
-from controllers.worlds.local.jobs import JobLedger, LocalJob
-from controllers.worlds.local.room import Machine
 from controllers.worlds.local.stand_ins import stood_in
-from controllers.worlds.local.workflow import PlannedTrial, PodStep, Program, UnsupportedWorkflowError, WorkflowError
+from controllers.worlds.local.workflow import PodStep, UnsupportedWorkflowError
 from controllers.worlds.local.workflow.steps import Mount
-from controllers.worlds.local.world import LocalWorld
-from tests.controllers.worlds.local.workflow.workflow_manifests import Manifest, call, program, steps
-
-if TYPE_CHECKING:
-    from controllers.worlds.local.attempts import Attempts
+from tests.controllers.worlds.local.workflow.workflow_manifests import Manifest, program
 
 DATA = [{"name": "data", "mountPath": "/no/data"}]
 
@@ -111,163 +99,6 @@ def test_a_secret_may_be_in_a_file_which_each_attempt_reads(tmp_path: Path, monk
     assert "s3cret" not in str(step)
 
 
-def test_memory_limits_and_gpus_are_read_and_a_part_of_a_gpu_is_refused() -> None:
+def test_memory_limits_and_gpus_are_read() -> None:
     step = step_of(container(resources={"limits": {"memory": "1Gi", "nvidia.com/gpu": "2"}}))
-    assert (step.memory_limit, step.gpus) == (2.0**30, 2)
-    with pytest.raises(WorkflowError, match="must be a whole number"):
-        step_of(container(resources={"limits": {"nvidia.com/gpu": "500m"}}))
-
-
-def test_the_gpus_of_this_machine_are_those_that_may_be_used(tmp_path: Path) -> None:
-    for name in ("nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"):
-        (tmp_path / name).touch()
-    assert gpus_here({}, tmp_path) == ("2", "10")
-    assert gpus_here({"CUDA_VISIBLE_DEVICES": "GPU-a, 3"}, tmp_path) == ("GPU-a", "3")
-    assert gpus_here({"CUDA_VISIBLE_DEVICES": ""}, tmp_path) == ()
-    assert gpus_here({"CUDA_VISIBLE_DEVICES": "-1"}, tmp_path) == ()
-
-
-def test_gpus_are_dealt_so_that_some_node_holds_what_one_trial_asks_for() -> None:
-    assert shared_out("abc", ["n1", "n2"], 2) == {"n1": ("a", "b"), "n2": ("c",)}
-    assert shared_out("abc", ["n1", "n2"], 1) == {"n1": ("a", "c"), "n2": ("b",)}
-    assert shared_out("", ["n1"], 1) == {"n1": ()}
-
-
-def test_a_gpu_that_is_named_several_times_may_be_shared_by_as_many_trials_on_one_node(tmp_path: Path) -> None:
-    named = gpus_here({"CUDA_VISIBLE_DEVICES": "0,0,1,1"}, tmp_path)
-    assert shared_out(named, ["n1", "n2"], 1) == {"n1": ("0", "0"), "n2": ("1", "1")}
-    assert shared_out(named, ["n1"], 1) == {"n1": ("0", "0", "1", "1")}
-    assert (replicas_of(named), replicas_of(("0", "1")), replicas_of(())) == (2, 1, 1)
-
-
-def test_trials_come_to_the_gpu_that_the_fewest_others_hold() -> None:
-    assert least_shared(("0", "0", "1", "1"), {}) == ["0", "1", "0", "1"]
-    assert least_shared(("0", "0", "1", "1"), {"0": 1}) == ["1", "0", "1"]
-    assert least_shared(("0", "1"), {"0": 1}) == ["1"]
-
-
-def test_gpus_that_are_named_unequally_often_and_trials_of_several_shared_ones_are_refused_by_name() -> None:
-    with pytest.raises(SpeconError, match=r"names GPU 0 2 times, 1 1 times: name each equally often"):
-        check_gpus([], ("0", "0", "1"))
-    planned = [PlannedTrial(PodStep("s", "t", (), gpus=2), 0.0)]
-    with pytest.raises(
-        SpeconError, match=r"asks for 2 nvidia\.com/gpu, but CUDA_VISIBLE_DEVICES names each GPU several"
-    ):
-        check_gpus(planned, ("0", "0", "1", "1"))
-
-
-def test_more_gpus_than_there_are_are_refused_before_anything_starts(tmp_path: Path) -> None:
-    planned = [PlannedTrial(PodStep("s", "t", (), gpus=2, mounts=(Mount("/no/data", "data"),)), 0.0)]
-    with pytest.raises(SpeconError, match=r"a trial asks for 2 nvidia\.com/gpu, but here are 1"):
-        check_gpus(planned, ["0"])
-    assert check_gpus(planned, "01") == 2
-    where, volume = stand_ins(planned, tmp_path)
-    assert f"trials run in {Path.cwd()}" in where
-    assert "/no/data in commands and variables is volumes/data" in volume
-
-
-class Started:
-    """Attempts that run until the test ends them."""
-
-    def __init__(self) -> None:
-        self.gpus: dict[str, tuple[str, ...]] = {}
-        self.over: list[Ended] = []
-
-    def start(self, job: LocalJob, _: float) -> tuple[int, ...]:
-        self.gpus[job.step.template] = job.gpus
-        return (1,)
-
-    def ended(self) -> list[Ended]:
-        found, self.over = self.over, []
-        return found
-
-    def check_joined(self, *_: object) -> None:
-        pass
-
-    def broken(self) -> frozenset[str]:
-        return frozenset()
-
-    def node_cores_used(self, *_: object) -> float:
-        return 0.0
-
-    def cpu_seconds(self, _: LocalJob) -> float:
-        return 0.0
-
-    def threads(self, _: LocalJob, part: float) -> int:
-        del part
-        return 0
-
-    def waited_seconds(self, _: LocalJob) -> float:
-        return 0.0
-
-    def memory(self, _: LocalJob) -> float:
-        return 0.0
-
-    def share(self, *_: object) -> None:
-        pass
-
-    def begins_again(self, _: LocalJob) -> bool:
-        return False
-
-    def ask_to_leave(self, _: LocalJob) -> None:
-        pass
-
-
-@pytest.fixture
-def started() -> Started:
-    return Started()
-
-
-def three_trials() -> Program:
-    """Return three trials of a GPU each."""
-    asks = {"resources": {"requests": {"cpu": "10m"}, "limits": {"nvidia.com/gpu": 1}}}
-    templates = []
-    for name in "abc":
-        one = container(name, env=[{"name": "SPECON_TRIAL_ID", "value": f"u.s.{name}"}], **asks)
-        notes = {labels.ANNOTATION_OBJECTIVE: "loss", labels.ANNOTATION_DIRECTION: "minimize"}
-        templates.append(one | {"metadata": {"labels": {labels.LABEL_SWEEP: "s"}, "annotations": notes}})
-    return program(steps([call(name, name) for name in "abc"]), *templates)
-
-
-@pytest.fixture
-def world(started: Started) -> LocalWorld:
-    """Three trials of a GPU each on two nodes that have two and one... and a third without any request."""
-    machine = Machine({"n1": 1.0, "n2": 1.0}, 1e9, gpus={"n1": ("0", "1"), "n2": ()})
-    return LocalWorld(three_trials(), "u", machine, cast("Attempts", started), JobLedger())
-
-
-def test_each_trial_holds_a_gpu_of_its_own_and_the_next_waits_until_one_is_free(
-    world: LocalWorld, started: Started
-) -> None:
-    world.advance(0.0)
-    assert started.gpus == {"a": ("0",), "b": ("1",)}
-    assert [str(node.devices) for node in world.nodes()] == ["2 nvidia.com/gpu", "no devices"]
-    seen = world.trial(TrialId("u.s.c"))
-    assert seen is not None
-    assert seen.devices == devices_of(1)
-    assert not seen.nodes
-    first = next(job for job in world.jobs() if job.step.template == "a")
-    started.over.append(Ended(first.key, 0, 1.0))
-    world.advance(1.0)
-    assert started.gpus["c"] == ("0",)
-
-
-def test_two_trials_share_a_gpu_that_is_named_twice_and_policies_see_one_that_counts_twice(
-    world: LocalWorld, started: Started
-) -> None:
-    shared = Machine({"n1": 1.0, "n2": 1.0}, 1e9, gpus={"n1": ("0", "0"), "n2": ()})
-    world = LocalWorld(three_trials(), "u", shared, cast("Attempts", started), JobLedger())
-    world.advance(0.0)
-    assert started.gpus == {"a": ("0",), "b": ("0",)}
-    assert [(str(node.devices), node.replicas) for node in world.nodes()] == [
-        ("2 nvidia.com/gpu", 2),
-        ("no devices", 1),
-    ]
-    seen = world.trial(TrialId("u.s.c"))
-    assert seen is not None
-    assert not seen.nodes
-
-
-def test_no_trial_moves_to_a_node_that_has_no_gpu_for_it(world: LocalWorld) -> None:
-    world.advance(0.0)
-    assert "no room" in world.apply(Migrate(TrialId("u.s.a"), (NodeName("n2"),))).detail
+    assert (step.memory_limit, step.gpus, step.gpu_part) == (2.0**30, 2, 1.0)
