@@ -6,14 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.states import Content, State
-
-BESIDE_BYTES: Final = 32 * 2**20
-"""From here on, what is left of a checkpoint is written beside the training. Less is on the disk within a tenth of a
-second or two, and a training may then save after each step (benchmarks/stalls.py)."""
 
 
 class CopyError(Exception):

@@ -63,13 +63,26 @@ class TorchState:
 
     def content_at_step(self) -> TorchContent:
         """Return everything, live until it is copied."""
+        return TorchContent(self.held(), self.write, self._copies)
+
+    def held(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what PyTorch's file holds, live, and the random states of Python and NumPy."""
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
         content = {"parts": [part.state_dict() for part in self._parts], "cpu": torch.get_rng_state()}
         # To ask a program that computes on the CPU would take hundreds of megabytes of each device for nothing.
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             content["cuda"] = torch.cuda.get_rng_state_all()
-        return TorchContent((content, random_states()), _write, self._copies)
+        return content, random_states()
+
+    @staticmethod
+    def write(held: Any, folder: Path) -> None:  # noqa: ANN401 - what state_dict() returns of any part
+        """Write what ``held`` returned, or a copy of it, into ``folder``."""
+        import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
+
+        content, random = held
+        torch.save(content, folder / _FILE)
+        save_random_states(folder, random)
 
     def load(self, folder: Path) -> None:
         """Take back what ``save`` wrote, on whichever device each part is now."""
@@ -83,14 +96,6 @@ class TorchState:
             for device, state in enumerate(content["cuda"][: torch.cuda.device_count()]):
                 torch.cuda.set_rng_state(state, device)
         load_random_states(folder)
-
-
-def _write(held: Any, folder: Path) -> None:  # noqa: ANN401 - what state_dict() returns of any part
-    import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
-
-    content, random = held
-    torch.save(content, folder / _FILE)
-    save_random_states(folder, random)
 
 
 def torch_state(*parts: Any) -> TorchState:  # noqa: ANN401 - generators have no type in common

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from mlflow_hooks.checkpoints import STUTTERS, Checkpoint, Checkpoints, pause_after
-from mlflow_hooks.drafts import BESIDE_BYTES, CopyError, Draft, Writing
+from mlflow_hooks.drafts import CopyError, Draft, Writing
 from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal
@@ -15,6 +15,9 @@ from mlflow_hooks.state_folder import disk_is_full, report
 from mlflow_hooks.states import Content, CopiedState, State
 from mlflow_hooks.system import memory_left
 
+BESIDE_BYTES: Final = 32 * 2**20
+"""From here on, what is left of a checkpoint is written beside the training. Less is on the disk within a tenth of a
+second or two, and a training may then save after each step (benchmarks/stalls.py)."""
 _PAUSES_S: Final = (0.01, 0.1)
 _TOLD: Final = "told-of-plain-variables"
 

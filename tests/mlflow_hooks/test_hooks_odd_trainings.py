@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_hooks import saving as saving_module
 from mlflow_hooks import interruption, state_folder, trial
+from mlflow_hooks import saving as saving_module
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal, Point, read_unsent
