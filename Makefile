@@ -89,6 +89,7 @@ test-stores: .venv/.installed ## Try checkpoints on more servers of objects, whi
 		tests/mlflow_hooks/test_trainings_in_stores.py tests/mlflow_hooks/test_gangs_in_stores.py
 
 test-gpu: .venv/.installed ## On a machine with a GPU: break trainings off and go on, then measure what hooks cost; leaves build/gpu-CARD.json
+	@nvidia-smi --list-gpus 2>/dev/null || echo "!! there is no GPU here: what can run on the CPU does, and says nothing of CUDA (build/gpu-cpu.json)"
 	$(BIN)/pytest -m gpu tests/mlflow_hooks
 	$(BIN)/python -m benchmarks.hooks_on_gpu
 

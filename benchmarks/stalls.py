@@ -36,9 +36,7 @@ def main() -> None:
     if given.way:
         print(json.dumps(_saves(given.way, given.sizes[0])))
         return
-    print(
-        f"{'GB':>5} {'in step, s':>11} {'beside, s':>10} {'ratio':>7} {'first, s':>9} {'lost, s':>8} {'written in, s':>14}"
-    )
+    print("   GB  in step, s  beside, s   ratio  first, s  lost, s  written in, s")
     for size in given.sizes:
         found = {way: list[dict[str, float]]() for way in WAYS}
         for number in range(given.rounds):
