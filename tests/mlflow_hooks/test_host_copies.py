@@ -81,11 +81,8 @@ def sums(content: TorchContent, folder: Path) -> dict[str, str]:
 
 def same(first: Any, second: Any) -> bool:  # noqa: ANN401 - as above
     if isinstance(first, torch.Tensor):
-        as_they_are = (first.to_dense(), second.to_dense()) if first.is_sparse else (first, second)
-        kept = (
-            first.dtype == second.dtype and first.shape == second.shape and first.requires_grad == second.requires_grad
-        )
-        return kept and torch.equal(*(one.cpu().nan_to_num(77) for one in as_they_are))
+        kinds, bits = zip(*(_as_bits(one) for one in (first, second)), strict=True)
+        return bool(kinds[0] == kinds[1] and torch.equal(*bits))
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)
     if isinstance(first, list | tuple):
