@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final
 
 WAYS: Final = ("in step", "beside")
-_SAVES: Final = 4
 _WIDTH: Final = 2048
 _BYTES_OF_A_WEIGHT: Final = 12
 """Of a checkpoint: the weight itself and both of Adam's moments, in single precision."""
@@ -30,18 +29,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=float, nargs="+", default=[0.1, 0.5, 2.0], help="GB of a checkpoint")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--saves", type=int, default=4, help="in a process, 2 at least")
     parser.add_argument("--folder", type=Path, help="where checkpoints go; by default the folder for temporary files")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.way:
-        print(json.dumps(_saves(given.way, given.sizes[0])))
+        print(json.dumps(_saves(given.way, given.sizes[0], given.saves)))
         return
     print("   GB  in step, s  beside, s   ratio  first, s  lost, s  written in, s")
     for size in given.sizes:
         found = {way: list[dict[str, float]]() for way in WAYS}
         for number in range(given.rounds):
             for way in WAYS if number % 2 else WAYS[::-1]:
-                found[way].append(_in_process(way, size, given.folder))
+                found[way].append(_in_process(way, size, given.saves, given.folder))
         _row(size, found)
 
 
@@ -59,11 +59,11 @@ def _row(size: float, found: dict[str, list[dict[str, float]]]) -> None:
     )
 
 
-def _in_process(way: str, size: float, place: Path | None) -> dict[str, float]:
+def _in_process(way: str, size: float, saves: int, place: Path | None) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=place) as folder:
         trial = {"SPECON_TRIAL_ID": "s.a", "SPECON_STATE_ROOT": folder, "SPECON_FLUSH_S": "0"}
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.stalls", "--way", way, "--sizes", str(size)],
+            [sys.executable, "-m", "benchmarks.stalls", "--way", way, "--sizes", str(size), "--saves", str(saves)],
             env={**os.environ, **trial},
             stdout=subprocess.PIPE,
             text=True,
@@ -73,8 +73,8 @@ def _in_process(way: str, size: float, place: Path | None) -> dict[str, float]:
     return result
 
 
-def _saves(way: str, size: float) -> dict[str, float]:
-    """Save a state of ``size`` GB some times, each once the one before is there; return the seconds."""
+def _saves(way: str, size: float, saves: int) -> dict[str, float]:
+    """Save a state of ``size`` GB ``saves`` times, each once the one before is there; return the seconds."""
     import torch  # noqa: PLC0415 - only the processes that train pay for it
 
     from mlflow_hooks import saving, trial  # noqa: PLC0415 - as above
@@ -100,7 +100,7 @@ def _saves(way: str, size: float) -> dict[str, float]:
         t.track(torch_state(model, optimizer))
         t.begin()
         record = t._record  # noqa: SLF001 - one save is timed, apart from when it would be due
-        for number in range(_SAVES):
+        for number in range(saves):
             alone = statistics.median(step() for _ in range(3))
             t.next_step = number + 1
             began = time.perf_counter()

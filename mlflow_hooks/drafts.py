@@ -94,7 +94,7 @@ class Writing(threading.Thread):
     """
 
     def __init__(self, draft: Draft, allowed: Callable[[], bool], began: float) -> None:
-        # It does not hold up the end of the process: whoever leaves has waited for it as long as there was time.
+        # It does not hold up the end of the process, which has waited for it as long as there was time.
         super().__init__(name="mlflow-hooks-checkpoint", daemon=True)
         self._draft: Draft | None = draft
         self._allowed = allowed

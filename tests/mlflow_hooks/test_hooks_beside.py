@@ -154,7 +154,7 @@ def test_one_is_written_at_a_time_and_none_is_due_meanwhile(disk: Disk) -> None:
 
 
 @pytest.mark.parametrize("end", ["asked to leave", "error", "interrupted"])
-def test_whoever_leaves_waits_for_it(tmp_path: Path, disk: Disk, end: str) -> None:
+def test_a_trial_that_ends_waits_for_it(tmp_path: Path, disk: Disk, end: str) -> None:
     weights = Weights(disk)
     threading.Timer(0.3, disk.free.set).start()
     with suppress(MigrationExit, ZeroDivisionError, KeyboardInterrupt), trial(checkpoint_every_s=0) as t:
