@@ -89,6 +89,7 @@ test-stores: .venv/.installed ## Try checkpoints on more servers of objects, whi
 		tests/mlflow_hooks/test_trainings_in_stores.py tests/mlflow_hooks/test_gangs_in_stores.py
 
 test-gpu: .venv/.installed ## On a machine with a GPU: break trainings off and go on, then measure what hooks cost; leaves build/gpu-CARD.json
+	@nvidia-smi --list-gpus 2>/dev/null || echo "!! there is no GPU here: what can run on the CPU does, and says nothing of CUDA (build/gpu-cpu.json)"
 	$(BIN)/pytest -m gpu tests/mlflow_hooks
 	$(BIN)/python -m benchmarks.hooks_on_gpu
 
@@ -110,7 +111,7 @@ docs: .venv/.docs-installed ## Build the pages as a site, in build/site
 	$(BIN)/mkdocs build
 
 benchmarks: .venv/.installed ## Measure the cost of hooks, starts and threads, and the accuracy of the shares
-	set -e; for file in benchmarks/{hooks,shares,start_of_a_run,start_of_an_attempt,threads}.py; do echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py); done
+	set -e; for file in benchmarks/{hooks,stalls,shares,start_of_a_run,start_of_an_attempt,threads}.py; do echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py); done
 
 benchmarks-cluster: .venv/.installed ## Measure moves, a whole sweep and the controller at scale, on clusters on this machine (half an hour)
 	set -e; for name in cluster.move cluster.sweep controller_at_scale; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done

@@ -2,8 +2,9 @@
 
 Run ``python -m benchmarks.hooks_on_gpu [--sizes 0.1 1 4] [--out FILE]``, or ``make test-gpu``, which does it after the
 tests. A size is in GB of the checkpoint: weights and both of Adam's moments. Loops with and without hooks take turns,
-so that what else the machine does falls on both alike. Without a GPU it measures the CPU, and says so. The result goes
-into a JSON file with the card's name in it, beside the table.
+so that what else the machine does falls on both alike. ``beside`` is how long the training waits for a checkpoint that
+a thread writes; the first one pins the memory for it. Without a GPU it measures the CPU, smaller checkpoints, and says
+so. The result goes into a JSON file with the card's name in it (``gpu-cpu.json`` without one), beside the table.
 """
 
 import argparse
@@ -32,13 +33,14 @@ _BYTES_OF_A_WEIGHT: Final = 12
 def main() -> None:
     """Measure, print and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=float, nargs="+", default=[0.1, 1.0, 4.0], help="GB of a checkpoint")
+    parser.add_argument("--sizes", type=float, nargs="+", help="GB of a checkpoint: 0.1 1 4, or 0.1 0.5 without a GPU")
     parser.add_argument("--out", type=Path, help="JSON file of the result")
     given = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    card = torch.cuda.get_device_name() if device.type == "cuda" else "no GPU"
+    there = device.type == "cuda"
+    card = torch.cuda.get_device_name() if there else "cpu"
     steps = _steps_beside_each_other(device)
-    checkpoints = [_checkpoint(device, size) for size in given.sizes]
+    checkpoints = [_checkpoint(device, size) for size in given.sizes or ([0.1, 1.0, 4.0] if there else [0.1, 0.5])]
     result = {"card": card, "torch": torch.__version__, "step_ms": steps, "checkpoints": checkpoints}
     out = given.out or Path("build") / f"gpu-{card.lower().replace(' ', '-')}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -47,13 +49,15 @@ def main() -> None:
     print(
         f"a step: {steps['bare']:.3f} ms without hooks, {steps['hooks']:.3f} ms with; median ratio {steps['ratio']:.4f}"
     )
-    print("\n  GB   step, ms   save, s   load, s   copy to host, s   to pinned host, s")
+    print("\n  GB   step, ms   save, s   load, s   copy to host, s   to pinned host, s   beside: first, s   later, s")
     for row in checkpoints:
         print(
             f"{row['gb']:4.1f} {row['step_ms']:10.1f} {row['save_s']:9.2f} {row['load_s']:9.2f}"
-            f" {row['copy_s']:17.3f} {row['pinned_copy_s']:19.3f}"
+            f" {row['copy_s']:17.3f} {row['pinned_copy_s']:19.3f} {row['first_beside_s']:18.3f} {row['beside_s']:10.3f}"
         )
     print(f"\n{out}")
+    if not there:
+        print("!! there is no GPU here: all of this is of the CPU, and says nothing of CUDA")
 
 
 def _training(
@@ -119,6 +123,7 @@ def _checkpoint(device: torch.device, size: float) -> Mapping[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         save_s = _timed(lambda: _save_and_sync(state, Path(folder)))
         load_s = _timed(lambda: state.load(Path(folder)))
+    first_s, beside_s = (_timed(lambda: state.content_at_step().copy()) for _ in range(2))
     tensors = [*model.state_dict().values(), *(value for row in optimizer.state.values() for value in row.values())]
     copy_s = _timed(lambda: [tensor.to("cpu", copy=True) for tensor in tensors])
     pinned_s = copy_s
@@ -129,7 +134,7 @@ def _checkpoint(device: torch.device, size: float) -> Mapping[str, float]:
         )
     gb = sum(tensor.nbytes for tensor in tensors) / 1e9
     times = {"step_ms": step_s * 1e3, "save_s": save_s, "load_s": load_s, "copy_s": copy_s, "pinned_copy_s": pinned_s}
-    return {"gb": gb, **times}
+    return {"gb": gb, **times, "first_beside_s": first_s, "beside_s": beside_s}
 
 
 def _save_and_sync(state: TorchState, folder: Path) -> None:

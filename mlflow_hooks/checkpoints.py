@@ -1,24 +1,17 @@
-"""Checkpoints, and when they are saved: written beside, checked by SHA-256, renamed into place, the newest two kept."""
+"""Checkpoints and how often they are due: made apart, checked by SHA-256, renamed into place, the newest two kept."""
 
 import errno
 import hashlib
 import json
-import math
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mlflow_hooks.errors import StateMismatchError
-from mlflow_hooks.interruption import Ownership
-from mlflow_hooks.journal import Journal
-from mlflow_hooks.metrics import Metrics
-from mlflow_hooks.state_folder import disk_is_full, report, sync
-from mlflow_hooks.states import State
+from mlflow_hooks.state_folder import report, sync
 
 KEPT: Final = 2
 SAVING_SHARE: Final = 0.05
@@ -32,10 +25,8 @@ CHECKPOINTS: Final = "checkpoints"
 MANIFEST: Final = "manifest.json"
 STUTTERS: Final = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT})
 """Errors that tell of a disk or a server of files, not of a mistake."""
-_PAUSES_S: Final = (0.01, 0.1)
 _MOST_COPIES: Final = 3
 """Of a checkpoint whose owner may remove it meanwhile, as a newer one is there then."""
-_TOLD: Final = "told-of-plain-variables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +100,22 @@ class Checkpoints:
         ``write`` returns the names of the states it wrote; ``allowed`` is asked again just before
         the checkpoint becomes visible.
         """
-        beside, kept = self.folder / f".writing-{step:08d}-{os.getpid()}", self.folder / _name(step)
+        beside = self.begin(step)
+        return self.keep(step, beside, write(beside), cpu_seconds, allowed)
+
+    def begin(self, step: int) -> Path:
+        """Return an empty folder for the states of a checkpoint, which ``keep`` makes visible."""
+        beside = self.folder / f".writing-{step:08d}-{os.getpid()}"
         self.folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir()
-        states = write(beside)
+        return beside
+
+    def keep(
+        self, step: int, beside: Path, states: tuple[str, ...], cpu_seconds: float, allowed: Callable[[], bool]
+    ) -> bool:
+        """Make the checkpoint in ``beside`` outlive a loss of power, and then visible, as ``save`` does."""
+        kept = self.folder / _name(step)
         files = sorted(path for path in beside.rglob("*") if path.is_file() and path != beside / MANIFEST)
         for path in files:
             sync(path)
@@ -228,136 +230,3 @@ def _verified(folder: Path) -> Checkpoint:
             message = f"{name} is {'not what was saved' if path.is_file() else 'missing'}"
             raise BrokenCheckpointError(message)
     return checkpoint
-
-
-def _loaded(state: State, folder: Path) -> None:
-    """Give ``state`` back what ``folder`` holds; a disk that stutters is asked again.
-
-    Raises:
-        OSError: it cannot be read, though it could when it was verified.
-    """
-    for pause in _PAUSES_S:
-        try:
-            state.load(folder)
-        except OSError as error:
-            if error.errno not in STUTTERS:
-                raise
-            time.sleep(pause)
-        else:
-            return
-    state.load(folder)
-
-
-class Restoring:
-    """The tracked states of one attempt, as ``checkpoint``, which the attempt goes on from, holds them.
-
-    ``saved_step`` is the step that the newest checkpoint goes on with, 0 without any.
-    """
-
-    def __init__(self, checkpoint: Checkpoint | None) -> None:
-        self._states: dict[str, State] = {}
-        self.checkpoint = checkpoint
-        self.saved_step = checkpoint.step if checkpoint else 0
-
-    def track(self, state: State, name: str | None) -> None:
-        """Track ``state`` and give it back what the checkpoint holds under its name."""
-        name = name or f"state-{len(self._states)}"
-        if self.checkpoint and name in self.checkpoint.states:
-            _loaded(state, self.checkpoint.folder / name)
-        self._states[name] = state
-
-    def check_complete(self) -> None:
-        """Make sure that all of the checkpoint was taken back.
-
-        Raises:
-            StateMismatchError: the script tracks other states than the checkpoint holds.
-        """
-        if self.checkpoint and set(self.checkpoint.states) != self._states.keys():
-            tracked, held = sorted(self._states), sorted(self.checkpoint.states)
-            message = f"{self.checkpoint.folder} holds the states {held}, but the script tracks {tracked}"
-            raise StateMismatchError(message)
-
-
-class Saving(Restoring):
-    """The tracked states of one attempt, and the checkpoints that it makes of them."""
-
-    def __init__(self, checkpoints: Checkpoints, owner: Ownership, every_s: float, grace_s: float) -> None:
-        super().__init__(checkpoints.newest())
-        self._checkpoints = checkpoints
-        self._owner = owner
-        self._every_s, self._grace_s = every_s, grace_s
-        self._least_s: float | None = None
-        checkpoints.clean()
-        self._due_at = time.monotonic() + every_s
-        self._warned = False
-        self._failing = False
-
-    def tell_of_plain_variables(self) -> None:
-        """Tell once in a trial's life what comes back where only the parts of a model are tracked."""
-        if not self.checkpoint or not all(getattr(state, "of_model", False) for state in self._states.values()):
-            return
-        try:
-            (self._checkpoints.folder.parent / _TOLD).touch(exist_ok=False)
-        except OSError:  # it was told before, or would be told each time
-            return
-        report(
-            f"going on at step {self.saved_step} with {', '.join(self._states)}; plain variables of the script, such "
-            "as a best value or a patience, start again from their first values: keep them by t.track_values()"
-        )
-
-    def due(self) -> bool:
-        """Return whether it is time for a periodic checkpoint."""
-        return time.monotonic() >= self._due_at
-
-    def fits(self, within_s: float) -> bool:
-        """Return whether a checkpoint may be whole ``within_s`` seconds from now, by those of this attempt so far."""
-        return self._least_s is None or self._least_s <= within_s
-
-    def save(self, step: int, journal: Journal, metrics: Metrics) -> None:
-        """Keep all states as they are before ``step``; a disk that fails is reported, not raised."""
-        began, kept = time.monotonic(), False
-        if step > self.saved_step and not self._states and not self._warned:
-            report("nothing is tracked, so an interrupted training starts again at step 0")
-            self._warned = True
-        if step > self.saved_step and self._states and self._owner.held():
-            # The points up to a checkpoint must outlive whatever the checkpoint outlives: no attempt logs them again.
-            if journal.sync():
-                self._try_twice(step, journal, metrics)
-                kept = self.saved_step == step
-            else:
-                self._say(f"no checkpoint at step {step}: the metrics before it are not written yet")
-        now = time.monotonic()
-        if kept:
-            self._least_s = min(now - began, math.inf if self._least_s is None else self._least_s)
-        self._due_at = now + pause_after(now - began, self._every_s, self._grace_s)
-
-    def _try_twice(self, step: int, journal: Journal, metrics: Metrics) -> None:
-        """Save; PyTorch and others tell of a disk by errors of their own, so only a mistake made twice is one."""
-        for first in (True, False):
-            try:
-                if self._checkpoints.save(
-                    step, self._write, metrics.cpu_seconds(), lambda: self._owner.held() and journal.ours()
-                ):
-                    self.saved_step = step
-                    self._failing = False
-            except Exception as error:
-                of_the_disk = isinstance(error, OSError) or disk_is_full(self._checkpoints.folder)
-                self._checkpoints.remove_unfinished()
-                if not (first or of_the_disk):
-                    raise
-                if of_the_disk:
-                    self._say(f"no checkpoint at step {step} ({error}); the one before stays")
-                    return
-            else:
-                return
-
-    def _say(self, what: str) -> None:
-        if not self._failing:
-            report(what)
-        self._failing = True
-
-    def _write(self, folder: Path) -> tuple[str, ...]:
-        for name, state in self._states.items():
-            (folder / name).mkdir()
-            state.save(folder / name)
-        return tuple(self._states)

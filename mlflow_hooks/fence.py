@@ -8,6 +8,7 @@ its name into a file that all of them lock, beside the points themselves.
 import errno
 import fcntl
 import os
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -43,11 +44,13 @@ class Fence:
         except OSError as error:
             self._say_without(error)
         self._patience_s = _LOCK_S
+        # To the system, all threads of a process are one holder of its locks.
+        self._threads = threading.Lock()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Keep all earlier attempts from writing: for good, and from the beginning of this context."""
-        with self._locked(self._points), self._locked(self._handle):
+        with self._threads, self._locked(self._points), self._locked(self._handle):
             try:
                 written = os.pwrite(self._handle, self._name, 0) if self._name else 0
             except OSError as error:
@@ -66,7 +69,7 @@ class Fence:
     @contextmanager
     def held(self) -> Iterator[bool]:
         """Give whether no later attempt has taken the fence; none does while the context lasts."""
-        with self._locked(self._points), self._locked(self._handle):
+        with self._threads, self._locked(self._points), self._locked(self._handle):
             yield self._is_ours()
 
     def close(self) -> None:

@@ -16,6 +16,30 @@ if TYPE_CHECKING:
 _FILE = "variables.npz"
 
 
+class _Copies:
+    """Arrays that are copies already, with the random states of their moment: what a checkpoint holds."""
+
+    to_copy = 0
+
+    def __init__(self, arrays: "list[npt.NDArray[np.generic]]", random: dict[str, Any]) -> None:
+        self._arrays = arrays
+        self._random = random
+        self.nbytes = sum(array.nbytes for array in arrays)
+
+    def copy(self) -> None:
+        """Leave it as it is."""
+
+    def give_back(self) -> None:
+        """Keep nothing for the next copy."""
+
+    def write(self, folder: Path) -> None:
+        """Write everything into ``folder``."""
+        import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
+
+        np.savez(folder / _FILE, allow_pickle=False, **{f"{i:05d}": array for i, array in enumerate(self._arrays)})
+        save_random_states(folder, self._random)
+
+
 class KerasVariables:
     """All variables of a model and its optimizer, with the random states, for a loop of your own.
 
@@ -39,7 +63,11 @@ class KerasVariables:
 
     def save(self, folder: Path) -> None:
         """Write everything into ``folder``."""
-        _write(folder, self.arrays(), random_states())
+        self.content_at_step().write(folder)
+
+    def content_at_step(self) -> _Copies:
+        """Return a copy of everything."""
+        return _Copies(self.arrays(), random_states())
 
     def load(self, folder: Path) -> None:
         """Take back what ``save`` wrote."""
@@ -67,24 +95,16 @@ class KerasState(KerasVariables):
 
     def snapshot(self) -> None:
         """Take a copy in memory, so that a later ``save`` in mid-epoch saves the epoch's start."""
-        self._arrays = self.arrays()
-        self._random = random_states()
+        self._snapshot = _Copies(self.arrays(), random_states())
 
-    def save(self, folder: Path) -> None:
-        """Write the snapshot into ``folder``."""
-        _write(folder, self._arrays, self._random)
+    def content_at_step(self) -> _Copies:
+        """Return the snapshot."""
+        return self._snapshot
 
     def load(self, folder: Path) -> None:
         """Take back what ``save`` wrote, and make it the snapshot."""
         super().load(folder)
         self.snapshot()
-
-
-def _write(folder: Path, arrays: "list[npt.NDArray[np.generic]]", random: dict[str, Any]) -> None:
-    import numpy as np  # noqa: PLC0415 - only scripts that use NumPy pay for it
-
-    np.savez(folder / _FILE, allow_pickle=False, **{f"{i:05d}": array for i, array in enumerate(arrays)})
-    save_random_states(folder, random)
 
 
 def _as_array(variable: Any) -> "npt.NDArray[np.generic]":  # noqa: ANN401 - Keras ships no types

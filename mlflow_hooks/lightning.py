@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlflow_hooks.errors import StateMismatchError
+from mlflow_hooks.host_copies import HostCopies, TorchContent
 from mlflow_hooks.pytorch import TorchState
 from mlflow_hooks.session import TrialSession
 
@@ -44,16 +45,40 @@ class LightningState:
         self.path: Path | None = None
         self.saving = False
         self._random = TorchState(())
+        self._copies = HostCopies()
 
     def save(self, folder: Path) -> None:
         """Write the trainer's own checkpoint into ``folder``."""
         if self.trainer is not None:
-            self.saving = True
-            try:
-                self.trainer.save_checkpoint(folder / _FILE)
-            finally:
-                self.saving = False
+            self._have_saved(self.trainer, folder / _FILE)
         self._random.save(folder)
+
+    def content_at_step(self) -> TorchContent | None:
+        """Return the trainer's own checkpoint; None where the trainer's strategy writes it in a way of its own."""
+        trainer, strategies = self.trainer, importlib.import_module(f"{_PACKAGE}.strategies").Strategy
+        if trainer is None or type(trainer.strategy).save_checkpoint is not strategies.save_checkpoint:
+            return None
+        writer = trainer.strategy.checkpoint_io
+        caught = _Caught()
+        trainer.strategy.checkpoint_io = caught
+        try:
+            self._have_saved(trainer, _FILE)
+        finally:
+            trainer.strategy.checkpoint_io = writer
+
+        def write(held: Any, folder: Path) -> None:  # noqa: ANN401 - whatever the trainer keeps
+            checkpoint, random = held
+            writer.save_checkpoint(checkpoint, folder / _FILE)
+            self._random.write(random, folder)
+
+        return TorchContent((caught.checkpoint, self._random.held()), write, self._copies)
+
+    def _have_saved(self, trainer: "Trainer", path: str | Path) -> None:
+        self.saving = True
+        try:
+            trainer.save_checkpoint(path)
+        finally:
+            self.saving = False
 
     def load(self, folder: Path) -> None:
         """Note where the trainer's checkpoint is: the trainer takes it as ``ckpt_path``."""
@@ -63,6 +88,16 @@ class LightningState:
         """Put back the random states, which the trainer's checkpoint does not hold."""
         if self.path:
             self._random.load(self.path.parent)
+
+
+class _Caught:
+    """Stands where a trainer's checkpoint is written, and keeps it instead."""
+
+    checkpoint: Any = None
+
+    def save_checkpoint(self, checkpoint: Any, _path: object, storage_options: object = None) -> None:  # noqa: ANN401, ARG002 - as Lightning calls it
+        """Keep it."""
+        self.checkpoint = checkpoint
 
 
 class TrialCallback(_Callback):  # type: ignore[misc]  # which of two packages it comes from is known when it runs

@@ -11,6 +11,7 @@ from typing import Final
 _PROC: Final = Path("/proc")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _UTIME, _CSTIME, _STARTED = 11, 14, 19  # fields of proc(5), counted from the one behind the name
+_MEMORY_GROUPS: Final = Path("/sys/fs/cgroup")
 _SIOCGIFADDR: Final = 0x8915
 _IFREQ: Final = "256s"
 
@@ -50,6 +51,50 @@ def address_of(interface: str) -> str | None:
         except OSError:
             return None
     return socket.inet_ntoa(answer[20:24])
+
+
+def memory_left() -> int | None:
+    """Return the bytes that this process can still take, by the machine and by each of its control groups.
+
+    None where the system does not tell.
+    """
+    return min((left for left in (_machine_memory(), *_group_memory()) if left is not None), default=None)
+
+
+def _machine_memory() -> int | None:
+    try:
+        figures = dict(line.split(":") for line in (_PROC / "meminfo").read_text().splitlines())
+        return int(figures["MemAvailable"].split()[0]) * 1024
+    except (OSError, ValueError, KeyError, IndexError):
+        return None
+
+
+def _group_memory() -> Iterator[int]:
+    """Yield what each control group of this process leaves, where one sets a limit: version 2, then version 1."""
+    try:
+        groups = [line.split(":", 2) for line in (_PROC / "self/cgroup").read_text().splitlines()]
+    except OSError:
+        return
+    for _, kinds, path in (group for group in groups if len(group) == len(("number", "kinds", "path"))):
+        if kinds == "":
+            yield from _left_in(_MEMORY_GROUPS, path, ("memory.max", "memory.current", "inactive_file"))
+        elif "memory" in kinds.split(","):
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            yield from _left_in(_MEMORY_GROUPS / "memory", path, names)
+
+
+def _left_in(mount: Path, path: str, names: tuple[str, str, str]) -> Iterator[int]:
+    limit, used, reclaimable = names
+    own = mount / path.lstrip("/")
+    # In a container, the own group is mostly what is mounted, whatever its path is outside.
+    for folder in {own, *own.parents, mount}:
+        try:
+            most, taken = int((folder / limit).read_text()), int((folder / used).read_text())
+            figures = dict(line.split(maxsplit=1) for line in (folder / "memory.stat").read_text().splitlines())
+            # What was read from files goes as soon as somebody needs the room.
+            yield max(0, most - taken + int(figures.get(reclaimable, 0)))
+        except (OSError, ValueError):  # no such group, or "max"
+            continue
 
 
 def _cpu_of(pid: int) -> float:

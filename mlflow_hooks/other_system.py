@@ -46,6 +46,11 @@ def waits_of(pid: int) -> Iterator[tuple[str, int]]:  # noqa: ARG001 - Linux nee
     yield from ()
 
 
+def memory_left() -> int | None:
+    """Return the bytes that this process can still take."""
+    return int(psutil.virtual_memory().available)
+
+
 def address_of(interface: str) -> str | None:
     """Return the IPv4 address of a network interface, None where it has none."""
     addresses = psutil.net_if_addrs().get(interface, [])

@@ -3,7 +3,14 @@
 from pathlib import Path
 from typing import Any, Protocol
 
-from mlflow_hooks.states import generator_state, load_random_states, restore_generator, save_random_states
+from mlflow_hooks.host_copies import HostCopies, TorchContent
+from mlflow_hooks.states import (
+    generator_state,
+    load_random_states,
+    random_states,
+    restore_generator,
+    save_random_states,
+)
 from mlflow_hooks.threads import follow_share
 
 _FILE = "torch.pt"
@@ -47,18 +54,35 @@ class TorchState:
 
     def __init__(self, parts: tuple[HasStateDict, ...]) -> None:
         self._parts = parts
+        self._copies = HostCopies()
         follow_share()
 
     def save(self, folder: Path) -> None:
         """Write everything into ``folder``."""
+        self.content_at_step().write(folder)
+
+    def content_at_step(self) -> TorchContent:
+        """Return everything, live until it is copied."""
+        return TorchContent(self.held(), self.write, self._copies)
+
+    def held(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what PyTorch's file holds, live, and the random states of Python and NumPy."""
         import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
 
         content = {"parts": [part.state_dict() for part in self._parts], "cpu": torch.get_rng_state()}
         # To ask a program that computes on the CPU would take hundreds of megabytes of each device for nothing.
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             content["cuda"] = torch.cuda.get_rng_state_all()
+        return content, random_states()
+
+    @staticmethod
+    def write(held: Any, folder: Path) -> None:  # noqa: ANN401 - what state_dict() returns of any part
+        """Write what ``held`` returned, or a copy of it, into ``folder``."""
+        import torch  # noqa: PLC0415 - importing the hooks must not import PyTorch
+
+        content, random = held
         torch.save(content, folder / _FILE)
-        save_random_states(folder)
+        save_random_states(folder, random)
 
     def load(self, folder: Path) -> None:
         """Take back what ``save`` wrote, on whichever device each part is now."""

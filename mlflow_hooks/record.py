@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mlflow_hooks.checkpoints import CHECKPOINTS, Checkpoints, Saving
+from mlflow_hooks.checkpoints import CHECKPOINTS, Checkpoints
 from mlflow_hooks.delivery import sends_itself
 from mlflow_hooks.interruption import Ownership, leave_beside
 from mlflow_hooks.journal import Journal, mark_kept
 from mlflow_hooks.lineage import follow_parent
 from mlflow_hooks.metrics import Metrics
 from mlflow_hooks.mirror import Mirror
+from mlflow_hooks.saving import Saving
 from mlflow_hooks.sender import Sender
 from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import (
@@ -110,11 +111,11 @@ class Record:
         if total is not None and self._owner.held():
             self._metrics.steps_total(total, step)
 
-    def save(self, step: int) -> None:
-        """Keep all states as they are before ``step``."""
+    def save(self, step: int, *, beside: bool = False) -> None:
+        """Keep all states as they are before ``step``; large ones ``beside`` the training, if it goes on."""
         if not self._settled:
             self._settle()
-        self.saving.save(step, self._journal, self._metrics)
+        self.saving.save(step, self._journal, self._metrics, beside=beside)
 
     def finish(self, step: int) -> None:
         """Keep what came out before ``step``, where no other step is left."""
@@ -159,7 +160,9 @@ class Record:
             report(f"MLflow has not taken everything; the rest is in {self._folder}")
 
     def leave_beside(self, code: int) -> None:
-        """End the process with ``code`` even if points are still being sent."""
+        """End the process with ``code`` even if points are still being sent, or a checkpoint is being written."""
+        if writing := self.saving.leave_behind():
+            leave_beside(writing, code)
         if self._sender:
             leave_beside(self._sender, code)
 

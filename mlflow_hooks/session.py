@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from mlflow_hooks.checkpoints import STUTTERS, Checkpoints, Restoring
+from mlflow_hooks.checkpoints import STUTTERS, Checkpoints
 from mlflow_hooks.contract import EXIT_MIGRATE, EXIT_PEERS_LOST
 from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
 from mlflow_hooks.gang import Gang
@@ -18,6 +18,7 @@ from mlflow_hooks.leave_file import LeaveFile
 from mlflow_hooks.once import Block
 from mlflow_hooks.presence import Announcement
 from mlflow_hooks.record import Record
+from mlflow_hooks.saving import Restoring
 from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import AttemptSettings
 from mlflow_hooks.state_folder import report
@@ -226,7 +227,7 @@ class TrialSession:
             if self._record:
                 self._record.others_used(self.gang.others_cpu_s, self.gang.others_wait_s)
         if self._save_due() and not self.stopping:
-            self._save()
+            self._save(beside=True)
             follow_share(self._threads.most)
         self._leave_if_asked()
 
@@ -247,6 +248,8 @@ class TrialSession:
     def leave(self) -> None:
         """Save and end this attempt; its states must be as they are before ``next_step``.
 
+        A checkpoint that is being written is waited for.
+
         It leaves as it is where a save surely takes longer than there is: killed in the middle, it would have failed.
 
         Raises:
@@ -254,7 +257,8 @@ class TrialSession:
         """
         self._block.check_here()
         left_s = self._stop.seconds_left(self.settings.grace_s, math.inf)
-        if self._record and not self.saved and not self._record.saving.fits(left_s):
+        if self._record and not self.saved and not self._record.saving.fits(self.next_step, left_s):
+            self._record.saving.settle(max(0.0, left_s - _LEAVING_MARGIN_S))
             step = self._states.saved_step
             report(
                 f"a save takes longer than the {left_s:.0f} s that are left; the next attempt goes on at step {step}"
@@ -326,9 +330,9 @@ class TrialSession:
     def _save_due(self) -> bool:
         return self._record is not None and self._record.saving.due()
 
-    def _save(self) -> None:
+    def _save(self, *, beside: bool = False) -> None:
         if self._record:
-            self._record.save(self.next_step)
+            self._record.save(self.next_step, beside=beside)
 
     def __enter__(self) -> Self:
         self._block.entered()
@@ -354,6 +358,8 @@ class TrialSession:
     def _close(self, error: BaseException | None) -> None:
         self._leave_file.close()
         try:
+            if self._record:  # what is being written counts for the next attempt, however this one ended
+                self._record.saving.settle(self._stop.seconds_left(self.settings.grace_s - _LEAVING_MARGIN_S, math.inf))
             lost_another = self.gang.lost_another(error)
             self.gang.close(together=error is None or isinstance(error, MigrationExit))
             if lost_another:

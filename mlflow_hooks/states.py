@@ -4,7 +4,7 @@ import json
 import random
 import sys
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 class State(Protocol):
@@ -16,6 +16,39 @@ class State(Protocol):
 
     def load(self, folder: Path) -> None:
         """Take back what ``save`` wrote into ``folder``."""
+        ...
+
+
+class Content(Protocol):
+    """What a state holds at a step, which goes into a checkpoint: live until it is copied.
+
+    Attributes:
+        nbytes: about how large it is.
+        to_copy: bytes of host memory that a copy takes beyond what is kept from the copy before.
+    """
+
+    nbytes: int
+    to_copy: int
+
+    def copy(self) -> None:
+        """Copy it into the memory of the host, so that the training may change the state."""
+        ...
+
+    def give_back(self) -> None:
+        """Give the memory back that is kept for the next copy."""
+        ...
+
+    def write(self, folder: Path) -> None:
+        """Write it into ``folder``, as the state's own ``save`` does; from any thread once it is copied."""
+        ...
+
+
+@runtime_checkable
+class CopiedState(State, Protocol):
+    """A state that can be copied at a step, and written while the training goes on."""
+
+    def content_at_step(self) -> Content | None:
+        """Return what it holds now; None where it can only ``save``."""
         ...
 
 

@@ -12,11 +12,11 @@ HAS_PROC: Final = Path("/proc/self/stat").exists()
 """Whether this system tells of processes by files, as Linux does."""
 
 if HAS_PROC:
-    from mlflow_hooks.linux_system import address_of, cpu_of_children, start_time, waits_of
+    from mlflow_hooks.linux_system import address_of, cpu_of_children, memory_left, start_time, waits_of
 else:
-    from mlflow_hooks.other_system import address_of, cpu_of_children, start_time, waits_of
+    from mlflow_hooks.other_system import address_of, cpu_of_children, memory_left, start_time, waits_of
 
-__all__ = ["HAS_PROC", "address_of", "cores_here", "cpu_of_children", "start_time", "waits_of"]
+__all__ = ["HAS_PROC", "address_of", "cores_here", "cpu_of_children", "memory_left", "start_time", "waits_of"]
 
 
 def cores_here() -> int:

@@ -32,7 +32,7 @@ def train(script: Path, output: Path, env: dict[str, str], at: int, how: int) ->
     os.dup2(file, 1)
     os.dup2(file, 2)
     sys.path.insert(0, str(PAGE.parents[2]))
-    from mlflow_hooks import checkpoints, session  # noqa: PLC0415 - in the process that trains
+    from mlflow_hooks import saving, session  # noqa: PLC0415 - in the process that trains
 
     noted = session.TrialSession.note_step
 
@@ -44,7 +44,7 @@ def train(script: Path, output: Path, env: dict[str, str], at: int, how: int) ->
             os.kill(os.getpid(), how)
 
     session.TrialSession.note_step = struck  # type: ignore[method-assign]
-    checkpoints.Saving.due = lambda self: True  # type: ignore[method-assign]  # noqa: ARG005
+    saving.Saving.due = lambda self: True  # type: ignore[method-assign]  # noqa: ARG005
     runpy.run_path(str(script), run_name="__main__")
 
 

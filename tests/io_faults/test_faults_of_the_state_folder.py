@@ -1,5 +1,6 @@
 """Whatever the disk does, at any point: the training trains on, and the next attempt goes on from what was kept."""
 
+import math
 import os
 import shutil
 import signal
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_hooks import contract
+from mlflow_hooks import checkpoints, contract, saving
 from mlflow_hooks.checkpoints import Checkpoints
 from tests.io_faults.faulty_disk import Fault, FaultyDisk, Spot, every_spot
 from tests.io_faults.training import STEPS, TRIAL, Attempt, expected, history, logged_once, train
@@ -77,6 +78,22 @@ def test_a_disk_that_fails_at_any_point_harms_no_training_and_loses_nothing_that
     resumed: bool,  # noqa: FBT001 - a parameter
     reads: bool,  # noqa: FBT001 - a parameter
 ) -> None:
+    try_every_spot(tmp_path, capsys, stop_at, resumed=resumed, reads=reads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop_at", [SECOND_STOP, None], ids=["asked to leave", "to the end"])
+def test_a_disk_that_fails_while_a_thread_writes_harms_no_training_and_loses_nothing_that_was_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stop_at: int | None
+) -> None:
+    monkeypatch.setattr(saving, "BESIDE_BYTES", 0)
+    monkeypatch.setattr(checkpoints, "SAVING_SHARE", math.inf)
+    try_every_spot(tmp_path, capsys, stop_at, resumed=True, reads=False)
+
+
+def try_every_spot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stop_at: int | None, *, resumed: bool, reads: bool
+) -> None:
     state, before = tmp_path / "state", tmp_path / "before"
     if resumed:
         train("before", stop_at=FIRST_STOP)
@@ -109,9 +126,9 @@ def test_a_checkpoint_that_cannot_be_read_now_is_kept_for_the_next_attempt(tmp_p
     def begin(spot: Spot | None) -> FaultyDisk:
         disk = FaultyDisk(state, spot, reads=True)
         with disk.mounted():
-            checkpoints = Checkpoints(folder)
-            checkpoints.newest()
-            checkpoints.clean()
+            found = Checkpoints(folder)
+            found.newest()
+            found.clean()
         return disk
 
     for spot in every_spot(len(begin(None).asked), (Fault.UNREADABLE,)):

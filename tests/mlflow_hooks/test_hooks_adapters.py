@@ -30,6 +30,12 @@ EACH = list(range(24))
 CASES = {
     "lightning": Case("lightning", "lightning", {"loss": list(range(8)), "train_loss": list(range(8))}, 3, 5),
     "lightning-by-batches": Case("lightning", "lightning", {"loss": list(range(8))}, 3, 5, {"JOB_LENGTH": "batches"}),
+    "lightning-beside": Case(
+        "lightning", "lightning", {"loss": list(range(8)), "train_loss": list(range(8))}, 3, 5, {"JOB_BESIDE": "always"}
+    ),
+    "huggingface-beside": Case(
+        "huggingface", "transformers", {"loss": EACH, "eval_loss": [5, 11, 17, 23]}, 9, 17, {"JOB_BESIDE": "always"}
+    ),
     "huggingface": Case("huggingface", "transformers", {"loss": EACH, "eval_loss": [5, 11, 17, 23]}, 9, 17),
     "xgboost": Case("xgboost", "xgboost", {"valid-rmse": EACH}, 9, 17),
     "lightgbm": Case("lightgbm", "lightgbm", {"valid_0-l2": EACH}, 9, 17),

@@ -22,12 +22,14 @@ def history(folder: Path) -> list[tuple[str, int, float]]:
     return [(p["key"], p["step"], p["value"]) for p in lines if not p["key"].startswith("specon.")]
 
 
-@pytest.mark.parametrize("data", ["arrays", "shuffled"])
-def test_weights_and_history_are_those_of_an_uninterrupted_fit(run_job: RunJob, state_root: Path, data: str) -> None:
-    whole = run_job("keras", "whole", JOB_DATA=data)
-    assert run_job("keras", "moved", JOB_DATA=data, JOB_SIGNAL="3:SIGTERM").code == 75
-    assert run_job("keras", "moved", JOB_DATA=data, JOB_SIGNAL="5:SIGKILL").code == -9
-    moved = run_job("keras", "moved", JOB_DATA=data)
+@pytest.mark.parametrize("more", [{"JOB_DATA": "arrays"}, {}, {"JOB_BESIDE": "always"}], ids=str)
+def test_weights_and_history_are_those_of_an_uninterrupted_fit(
+    run_job: RunJob, state_root: Path, more: dict[str, str]
+) -> None:
+    whole = run_job("keras", "whole", **more)
+    assert run_job("keras", "moved", JOB_SIGNAL="3:SIGTERM", **more).code == 75
+    assert run_job("keras", "moved", JOB_SIGNAL="5:SIGKILL", **more).code == -9
+    moved = run_job("keras", "moved", **more)
 
     assert moved.code == whole.code == 0
     assert 3 <= int(moved.out["start"]) <= 5  # saving may not take more than its share of the time

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_hooks import checkpoints as checkpoints_module
 from mlflow_hooks import interruption, state_folder, trial
+from mlflow_hooks import saving as saving_module
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
 from mlflow_hooks.journal import Journal, Point, read_unsent
@@ -43,7 +43,7 @@ def test_a_full_disk_ends_no_training(
     def no_room(path: Path, _data: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(checkpoints_module, "disk_is_full", lambda _: True)
+    monkeypatch.setattr(saving_module, "disk_is_full", lambda _: True)
     with trial(checkpoint_every_s=0) as t:
         t.track(Torchlike())
         monkeypatch.setattr(state_folder, "write_whole", no_room)

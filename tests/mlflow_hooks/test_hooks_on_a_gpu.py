@@ -24,11 +24,15 @@ WHOLE = {"OMP_NUM_THREADS": "1", "SPECON_FLUSH_S": "60"}
 
 
 @pytest.mark.parametrize("first", ["23:SIGTERM", "31:SIGKILL"])
-@pytest.mark.parametrize("compiled", ["", "1"], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"JOB_COMPILE": "1"}, {"JOB_BESIDE": "always", "JOB_EVERY_S": "0"}],
+    ids=["eager", "compiled", "written beside"],
+)
 def test_a_training_in_mixed_precision_goes_on_bit_for_bit(
-    run_job: RunJob, state_root: Path, first: str, compiled: str
+    run_job: RunJob, state_root: Path, first: str, more: dict[str, str]
 ) -> None:
-    more = {**WHOLE, "JOB_COMPILE": compiled}
+    more = {**WHOLE, **more}
     whole = run_job("gpu", "s.whole", **more)
     assert whole.code == 0, whole.err
     broken_off = run_job("gpu", "s.moved", JOB_SIGNAL=first, **more)

@@ -12,7 +12,9 @@ import torch
 from mlflow_hooks import trial
 from mlflow_hooks.batches import batch_indices
 from mlflow_hooks.pytorch import torch_state
+from tests.mlflow_hooks.jobs.beside import write_beside
 
+write_beside()
 STEPS, ROWS = int(os.environ.get("JOB_STEPS", "60")), 512
 signal_at, _, signal_name = os.environ.get("JOB_SIGNAL", "-1:SIGTERM").partition(":")
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

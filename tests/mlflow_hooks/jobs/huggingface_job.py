@@ -12,9 +12,11 @@ from transformers import Trainer, TrainingArguments, set_seed
 
 from mlflow_hooks import trial
 from mlflow_hooks.huggingface import TrialCallback
+from tests.mlflow_hooks.jobs.beside import write_beside
 from tests.mlflow_hooks.jobs.signals import forgotten, signal_in
 
 EPOCHS, ROWS, BATCH = 4, 96, 16
+write_beside()
 
 
 class Sums(Dataset[dict[str, torch.Tensor]]):

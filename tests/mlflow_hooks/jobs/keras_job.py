@@ -9,9 +9,11 @@ from typing import Any
 
 from mlflow_hooks import trial
 from mlflow_hooks.keras import TrialCallback, shuffled
+from tests.mlflow_hooks.jobs.beside import write_beside
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 EPOCHS = 8
+write_beside()
 signal_at, _, signal_name = os.environ.get("JOB_SIGNAL", "-1:SIGTERM").partition(":")
 with trial(checkpoint_every_s=0.0) as t:
     import keras

@@ -16,9 +16,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from mlflow_hooks import TrialSession, trial
 from mlflow_hooks.lightning import TrialCallback
+from tests.mlflow_hooks.jobs.beside import write_beside
 from tests.mlflow_hooks.jobs.signals import forgotten, signal_in
 
 EPOCHS, ROWS, BATCH = 8, 96, 16
+write_beside()
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore")
 
