@@ -66,19 +66,25 @@ def by_odds(
     left = [trial for trial in snapshot.unended if trial.id not in over and not trial.diverged]
     leaders = Leaders(snapshot, known, chances.in_order(trial for trial in left if trial.steady))
     waiting = chances.in_order(trial for trial in left if trial.waits)
-    placed, _ = with_room(snapshot, waiting)
-    placed = [trial for trial in placed if chances.is_first(trial) or leaders.leave_room(trial)]
+    placed = _placing(snapshot, chances, leaders, waiting)
     placed_ids = frozenset(trial.id for trial in placed)
     unplaced = [trial for trial in waiting if trial.id not in placed_ids]
-    for trial in placed:
-        if not chances.is_new(trial):
-            chances.passes(trial)
     leaving = sum(trial.phase in {Phase.SUSPENDING, Phase.STOPPING} for trial in snapshot.unended)
     suspensions = _making_room(chances, leaders, left, unplaced[leaving:], terms)
     places = [Proposal(Place(trial.id), _why_placed(trial, chances)) for trial in placed]
     told = {trial.id: Assessment(outlook=_outlook(odds)) for trial in left if (odds := chances.odds(trial)) is not None}
     kept = replace(chances.state, passed=chances.passed, ending=tuple(sorted({*chances.state.ending, *over})))
     return ByOdds(kept, (*stops, *places, *suspensions), placed_ids, told)
+
+
+def _placing(snapshot: Snapshot, chances: Chances, leaders: Leaders, waiting: Sequence[Trial]) -> list[Trial]:
+    """Return who of those ``waiting``, in order, gets a place; one that was at a look goes on from there."""
+    placed, _ = with_room(snapshot, waiting)
+    placed = [trial for trial in placed if chances.is_first(trial) or leaders.leave_room(trial)]
+    for trial in placed:
+        if not chances.is_new(trial):
+            chances.passes(trial)
+    return placed
 
 
 def _making_room(

@@ -34,7 +34,8 @@ class Leaders:
         self._bound = not snapshot.kinds and not any(trial.devices.counts for trial in snapshot.unended)
         self._most = most_cores(snapshot, known) if self._bound else {}
         self._used = {trial.id: known.trials[trial.id].used for trial in snapshot.unended} if self._bound else {}
-        in_all = math.fsum(node.supplied for node in snapshot.nodes if node.ready)
+        # What programs of others take changes from look to look, and nobody is suspended for that.
+        in_all = math.fsum(node.cpu for node in snapshot.nodes if node.ready)
         self._before: dict[TrialId, Trial] = {}
         left, last = in_all, None
         for trial in in_order:

@@ -1,6 +1,7 @@
 """Where few trials can use all cores, only the likeliest train; what they can use is tried out."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def waiting(name: str) -> Trial:
     return trial(name, phase=Phase.SUSPENDED, gated=True)
 
 
-def leaders(trials: list[Trial], used: float, most: float | None, **there: tuple[NodeKind, ...]) -> Leaders:
+def leaders(trials: list[Trial], used: float, most: float | None, **there: Any) -> Leaders:  # noqa: ANN401 - of a snapshot
     """Return those of ``trials``, the likeliest first, which were seen to use so many cores."""
     known = SweepMeasurements({one.id: MeasuredTrial(used=used, most=most) for one in trials})
     now = replace(snapshot(60.0, tuple(trials), NODES), **there)
@@ -57,6 +58,12 @@ def test_one_that_leaves_needs_no_cores() -> None:
     other = waiting("b")
     assert not leaders([running("c"), running("d", "w2"), other], 4.0, 4.0).leave_room(other)
     assert leaders([running("c"), going, other], 4.0, 4.0).leave_room(other)
+
+
+def test_what_programs_of_others_take_suspends_nobody() -> None:
+    trials = [running(f"t{number}", f"w{number % 2 + 1}") for number in range(8)]
+    found = leaders(trials, 1.0, 1.0, nodes=(node("w1", 4.0, supply=0.5), node("w2", 4.0)))
+    assert [found.before(one) for one in trials] == [None] * 8
 
 
 def test_nobody_waits_where_devices_or_nodes_that_can_come_are_what_counts() -> None:
