@@ -201,7 +201,7 @@ class Sweep:
         first = trial < PROBES
         target = PARTS if first or self.passed[trial] >= len(LOOKS_AT) else LOOKS_AT[self.passed[trial]]
         pace = 1.0
-        if self.most_active is not None and not self.new:
+        if self.most_active is not None and not self.new and len(self.running.keys() | {trial}) <= self.most_active:
             pace = self.slots / self.most_active
         begins = self.now + (START if start else 0.0)
         took = (target - self.parts[trial]) / PARTS / pace

@@ -6,10 +6,11 @@ import pytest
 from benchmarks.train_promote import made_up
 from benchmarks.train_promote.families import Families
 from benchmarks.train_promote.fixed_rules import RULES, Rule, makespan_at
-from benchmarks.train_promote.sweeps import Seen, Sweep, noise_of
+from benchmarks.train_promote.sweeps import START, Seen, Sweep, noise_of
 from controllers.policies.promote.curves import PARTS
-from controllers.policies.promote.features import NAMES
+from controllers.policies.promote.features import NAMES, Floats
 from controllers.policies.promote.odds import read
+from controllers.policies.promote.promised import PROBES
 
 
 def falling(trials: int, seed: int = 0) -> np.ndarray:
@@ -53,6 +54,24 @@ def test_a_sweep_ends_and_where_the_order_is_clear_it_finds_the_best_early(slots
     outcome = Sweep(falling(40), slots, read().of).run(0.1)
     assert outcome.at(0.1).regret == 0.0
     assert outcome.at(0.1).makespan < 0.7
+
+
+class Noted(Sweep):
+    """Notes when each trial came to its first look."""
+
+    def __init__(self, values: Floats, slots: int, most_active: int) -> None:
+        super().__init__(values, slots, read().of, most_active)
+        self.first: dict[int, float] = {}
+
+    def _moves_on(self, trial: int, part: int) -> None:
+        super()._moves_on(trial, part)
+        self.first.setdefault(trial, self.now)
+
+
+def test_the_last_trial_to_begin_shares_the_cores_with_all_that_run_like_the_others() -> None:
+    sweep = Noted(falling(16), slots=16, most_active=4)
+    sweep.run(0.0)
+    assert [sweep.first[trial] for trial in range(PROBES, 16)] == pytest.approx([START + 0.08] * (16 - PROBES))
 
 
 def test_a_promise_of_nothing_lost_trains_everything() -> None:
