@@ -10,7 +10,7 @@ from controllers.core.promises import PromiseKept
 from controllers.policies.kit.places import with_room
 from controllers.policies.kit.sweeps import by_sweep
 from controllers.policies.kit.work_left import SweepMeasurements
-from controllers.policies.promote.leaders import Leaders
+from controllers.policies.promote.leaders import LeadingTrials
 from controllers.policies.promote.promised import Chances, PromisedState, bound_of
 
 _LEAST_TOLD: Final = 0.001
@@ -64,7 +64,7 @@ def by_odds(
     stops = [stop for trials in by_sweep(snapshot.trials).values() for stop in _ends(trials, chances, terms.risk)]
     over = {stop.action.trial for stop in stops}
     left = [trial for trial in snapshot.unended if trial.id not in over and not trial.diverged]
-    leaders = Leaders(snapshot, known, chances.in_order(trial for trial in left if trial.steady))
+    leaders = LeadingTrials(snapshot, known, chances.in_order(trial for trial in left if trial.steady))
     waiting = chances.in_order(trial for trial in left if trial.waits)
     placed = _placing(snapshot, chances, leaders, waiting)
     placed_ids = frozenset(trial.id for trial in placed)
@@ -77,7 +77,7 @@ def by_odds(
     return ByOdds(kept, (*stops, *places, *suspensions), placed_ids, told)
 
 
-def _placing(snapshot: Snapshot, chances: Chances, leaders: Leaders, waiting: Sequence[Trial]) -> list[Trial]:
+def _placing(snapshot: Snapshot, chances: Chances, leaders: LeadingTrials, waiting: Sequence[Trial]) -> list[Trial]:
     """Return who of those ``waiting``, in order, gets a place; one that was at a look goes on from there."""
     placed, _ = with_room(snapshot, waiting)
     placed = [trial for trial in placed if chances.is_first(trial) or leaders.leave_room(trial)]
@@ -89,7 +89,7 @@ def _placing(snapshot: Snapshot, chances: Chances, leaders: Leaders, waiting: Se
 
 def _making_room(
     chances: Chances,
-    leaders: Leaders,
+    leaders: LeadingTrials,
     trials: Sequence[Trial],
     unplaced: Sequence[Trial],
     terms: Terms,

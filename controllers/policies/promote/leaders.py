@@ -19,7 +19,7 @@ ENOUGH: Final = 0.9
 _LEAVING: Final = frozenset({Phase.SUSPENDING, Phase.STOPPING})
 
 
-class Leaders:
+class LeadingTrials:
     """Whose training leaves no cores for others.
 
     Where trials hold devices, and where nodes can come, cores are not what is short: then it holds nobody back.

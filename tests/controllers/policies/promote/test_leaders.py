@@ -9,7 +9,7 @@ from controllers.core.devices import Devices
 from controllers.core.model import NodeKind, Phase, Trial
 from controllers.policies.kit.measured_trials import MeasuredTrial
 from controllers.policies.kit.work_left import SweepMeasurements
-from controllers.policies.promote.leaders import Leaders
+from controllers.policies.promote.leaders import LeadingTrials
 from tests.controllers.policies.policy_fakes import node, snapshot, trial
 
 NODES = (node("w1", 4.0), node("w2", 4.0))
@@ -23,11 +23,11 @@ def waiting(name: str) -> Trial:
     return trial(name, phase=Phase.SUSPENDED, gated=True)
 
 
-def leaders(trials: list[Trial], used: float, most: float | None, **there: Any) -> Leaders:  # noqa: ANN401 - of a snapshot
+def leaders(trials: list[Trial], used: float, most: float | None, **there: Any) -> LeadingTrials:  # noqa: ANN401 - of a snapshot
     """Return those of ``trials``, the likeliest first, which were seen to use so many cores."""
     known = SweepMeasurements({one.id: MeasuredTrial(used=used, most=most) for one in trials})
     now = replace(snapshot(60.0, tuple(trials), NODES), **there)
-    return Leaders(now, known, [one for one in trials if one.steady])
+    return LeadingTrials(now, known, [one for one in trials if one.steady])
 
 
 @pytest.mark.parametrize(("used", "enough"), [(0.0, 4), (1.0, 4), (2.0, 2), (4.0, 2)])
