@@ -148,7 +148,7 @@ def test_every_container_of_a_trial_requests_cpu() -> None:
 def test_a_gpu_arrives_in_the_pods_as_hera_writes_it_and_lets_them_onto_nodes_kept_for_it() -> None:
     for resources, kind, count in (
         (Resources(cpu_request=2, gpus=1), "nvidia.com/gpu", "1"),
-        (Resources(cpu_request=2, gpus=0.5), "nvidia.com/gpu", "0.5"),
+        (Resources(cpu_request=2, gpus=0.5), "nvidia.com/gpu", "0.5"),  # type: ignore[arg-type]  # Hera takes it
         (Resources(cpu_request=2, gpus="2", gpu_flag="amd.com/gpu"), "amd.com/gpu", "2"),
         (
             Resources(cpu_request=2, custom_resources={"requests": {"a.b/c": "3"}, "limits": {"a.b/c": "3"}}),
