@@ -25,6 +25,8 @@ from controllers.lab.simulation.experiments.published import EXPERIMENTS
 from controllers.lab.simulation.run import SimulatedRun
 from tests.controllers.worlds.simulated.workloads import Idle
 
+pytestmark = pytest.mark.slow
+
 EVERY_KIND = tuple(
     Proposal(action, "why")
     for action in (

@@ -8,6 +8,8 @@ import pytest
 from benchmarks.decisions_of_ahead import CASES, CONCAVE
 from controllers.policies.kit.scaling import ScalingSums
 
+pytestmark = pytest.mark.slow
+
 _LINEAR = 4.0
 _MARGIN = 1.6
 """Sorting and chance add a little; a cost that grows with the square of the cluster would be four times as much."""

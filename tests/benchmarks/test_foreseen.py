@@ -3,6 +3,8 @@ import pytest
 from benchmarks.foreseen import PARTS, coverage, judge
 from controllers.lab.simulation.experiments import EVERY_EXPERIMENT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("policy", ["default", "specon+flowcon", "ahead"])
 def test_nine_of_ten_ranges_hold_what_comes_true_on_a_small_experiment(policy: str) -> None:

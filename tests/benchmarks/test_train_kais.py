@@ -69,6 +69,7 @@ def test_sweeps_of_the_test_have_node_counts_and_sizes_that_training_has_never_s
     assert not [trial for workload in tested for trial in workload.trials if trial.work_s in lengths]
 
 
+@pytest.mark.slow
 def test_training_goes_on_where_it_stopped_and_ships_what_the_policy_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

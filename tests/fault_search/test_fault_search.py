@@ -166,6 +166,7 @@ def _quotas_that_nobody_heeds(patch: pytest.MonkeyPatch) -> Callable[[Case], Cas
     return run_case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("breaking", "invariant"),
     [
@@ -203,6 +204,7 @@ def test_a_clone_of_work_that_nobody_saved_is_found(monkeypatch: pytest.MonkeyPa
     assert next(found) == "a clone goes on with its parent's work"
 
 
+@pytest.mark.slow
 def test_a_failing_case_is_made_as_small_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     run = _engine(NeverLooksAgain)(monkeypatch)
     # A sweep that ends stops many trials in one tick, and the room that they leave changes others without any fault.
@@ -229,6 +231,7 @@ def test_a_case_that_takes_too_long_to_make_smaller_is_shown_as_it_is(monkeypatc
     assert not smallest(0, case, violation, lambda _: endless).case.faults
 
 
+@pytest.mark.slow
 def test_a_case_survives_its_file(tmp_path: Path) -> None:
     for seed in range(40):
         case = draw_case(seed, "specon+flowcon")

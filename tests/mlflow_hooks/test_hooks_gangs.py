@@ -83,7 +83,7 @@ def test_workers_that_lose_one_end_soon_and_the_gang_goes_on_from_its_checkpoint
 
 
 def test_a_worker_that_is_silent_counts_as_lost(state_root: Path) -> None:
-    trial = GangTrial(state_root, within_s=20)
+    trial = GangTrial(state_root, within_s=10)
     ended = trial.attempt(2, JOB_SIGNAL="3:SIGSTOP", JOB_RANK="1", JOB_SILENCE_S="2")
     assert ended.codes == [76, -9]  # the second by the test itself
 

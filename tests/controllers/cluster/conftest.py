@@ -12,6 +12,7 @@ import pytest
 from mlflow.entities import Metric, Run
 from mlflow.tracking import MlflowClient
 
+from controllers.cluster import sweep_record
 from controllers.cluster.campaign_run import CampaignRun, SharedServices
 from controllers.cluster.instruments import Instruments
 from controllers.core.model import Phase, TrialId
@@ -133,7 +134,9 @@ class Stage:
 
 
 @pytest.fixture
-def stage(client: MlflowClient) -> Iterator[Callable[..., Stage]]:
+def stage(client: MlflowClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Stage]]:
+    # A record brings what is new to MLflow every ten seconds; tests need not wait as long.
+    monkeypatch.setattr(sweep_record, "_FLUSH_S", 0.2)
     made: list[Stage] = []
     with BackgroundReader(0.05) as reader, TagWriter(client, round_s=0.05) as writer, SearchQueue() as searches:
 

@@ -191,6 +191,7 @@ def test_a_search_that_computes_too_much_is_refused_before_it_is_asked() -> None
     assert not process.asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer_s", "told"), [(30.0, "MemoryError"), (0.05, "nothing within")])
 def test_a_process_bounds_what_the_estimate_missed_and_goes_on_with_others(answer_s: float, told: str) -> None:
     trials = [*known_trials(DEAR, 60), searched(60, DEAR)]

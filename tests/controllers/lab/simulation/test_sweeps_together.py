@@ -38,6 +38,7 @@ def run(policy: str, arbiter: Arbiter | None = None, of: Workload = LONG, **watc
     return simulate_together(scenario, parse_policy(policy), owners, arbiter, **watched)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["default", "fifo", "ahead"])
 def test_all_trials_of_all_sweeps_succeed_under_any_policy(policy: str) -> None:
     shared = run(policy, Arbiter())
@@ -80,6 +81,7 @@ def test_two_sweeps_that_grow_have_the_spare_cores_between_them() -> None:
     assert second.completed_s - 20.0 <= 1.3 * first.completed_s
 
 
+@pytest.mark.slow
 def test_the_same_inputs_give_the_same_run() -> None:
     assert run("ahead", Arbiter()) == run("ahead", Arbiter())
 

@@ -87,6 +87,7 @@ def by_policy(settings: dict[str, Any], values: list[list[float]], at_a_time: in
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 4])
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda one: "-".join(map(str, one.values())))
 def test_trials_end_where_optuna_would_end_them(settings: dict[str, Any], at_a_time: int) -> None:

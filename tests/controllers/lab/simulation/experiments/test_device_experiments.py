@@ -72,6 +72,7 @@ def test_where_lengths_are_known_the_order_alone_brings_end_and_mean_near_their_
     assert ahead.mean_completion_s < 0.9 * by_default.mean_completion_s
 
 
+@pytest.mark.slow
 def test_an_order_by_lengths_that_parameters_tell_brings_end_and_mean_forward() -> None:
     ends, means = [], []
     for seed in range(3):

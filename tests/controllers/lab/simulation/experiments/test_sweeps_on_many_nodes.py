@@ -24,6 +24,7 @@ def test_there_are_four_trials_for_each_of_the_nodes_that_the_title_names(setup:
     assert {trial.speedup.max_cores for trial in drawn.trials} == ({16.0} if setup.id == "N1" else set(USABLE))
 
 
+@pytest.mark.slow
 def test_ahead_looks_at_large_nodes_though_many_small_ones_are_idle() -> None:
     # Among the first nodes with room all were small once: the mean was 9 % worse than the default scheduler's.
     (unlike,) = (setup for setup in MANY_NODES_EXPERIMENTS if setup.id == "N2")
