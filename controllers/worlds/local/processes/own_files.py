@@ -5,6 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
+
+import mlflow_hooks
+
+HOOKS: Final = Path(mlflow_hooks.__file__).resolve().parent
+"""No program's own, also where they lie beside its files, as in a checkout of this project."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +43,8 @@ class OwnFiles:
     def has(self, module: str) -> bool:
         """Return whether the first part of a module's name is found here, so that an import takes that one."""
         top = module.partition(".")[0]
-        return any((root / f"{top}.py").is_file() or (root / top).is_dir() for root in self._roots)
+        found = (root for root in self._roots if (root / f"{top}.py").is_file() or (root / top).is_dir())
+        return any((root / top).resolve() != HOOKS for root in found)
 
     def of(self, module: str) -> list[OwnFile]:
         """Return what an import of ``module`` runs: its packages from the outermost on, then itself, where found."""

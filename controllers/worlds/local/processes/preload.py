@@ -28,6 +28,8 @@ LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "pandas": ("pandas",),
     "scipy": ("scipy",),
     "sklearn": ("sklearn", "sklearn.datasets"),
+    "xgboost": ("xgboost",),
+    "lightgbm": ("lightgbm",),
     # What the first optimiser of torch.optim imports: three CPU seconds.
     "torch": ("torch", "torch._dynamo"),
     # Safe to fork as long as no operation has run.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import mlflow_hooks
 from controllers.worlds.local.processes import preload
 from controllers.worlds.local.processes.preload import Plans, plan
 
@@ -134,3 +135,9 @@ def test_a_plan_is_made_again_once_one_of_the_programs_files_has_changed(tmp_pat
     assert plans.of(command, tmp_path, {}) == ("numpy",)
     write(tmp_path, own="import pandas\n")
     assert plans.of(command, tmp_path, {}) == ("pandas",)
+
+
+def test_the_hooks_are_a_library_also_where_they_lie_beside_the_program() -> None:
+    checkout = Path(mlflow_hooks.__file__).parents[1]
+    steps = plan(["python", "-m", "workflows.jobs.pytorch.tuned"], checkout, {})
+    assert {"torch", "mlflow_hooks", "torch._dynamo"} <= set(steps)
