@@ -1,4 +1,4 @@
-"""Thirty configurations of boosted trees that read half-shown digits, for all cores of one machine."""
+"""Thirty configurations of boosted trees that guess visits to a doctor, for all cores of one machine."""
 
 import os
 
@@ -11,10 +11,10 @@ with Workflow(generate_name="best-model-", entrypoint="best-model") as w:
         name="best-model",
         image="hera-specon/trainer:0.2.0",
         command=["python", "-m", "benchmarks.best_model.jobs.trees"],
-        args=["--steps=60", "--work=8"],
+        args=["--steps=60", "--work=20"],
         space={
             "eta": log_uniform(0.005, 0.3),
-            "depth": integer(1, 8),
+            "depth": integer(2, 8),
             "min_child_weight": log_uniform(0.1, 30),
             "columns": uniform(0.1, 1.0),
             "penalty": log_uniform(0.01, 30),
