@@ -200,8 +200,8 @@ def test_a_trial_whose_devices_are_not_counted_is_left_to_the_scheduler_and_its_
     bench.put("resourceslices", device_slice("n2", part, driver="parts.example.com"))
     put_claiming(bench, pod("a", gated=True), request(**put))
     begin(bench)
-    bench.settle()
-    assert bench.world.apply(Place(A, (N2,))).done
+    # A pod and its claim come by watches of their own: until both are there, the place is refused.
+    bench.until(lambda: bench.world.apply(Place(A, (N2,))).done)
     bench.settle()
     opened = bench.pod("a")
     assert opened is not None
