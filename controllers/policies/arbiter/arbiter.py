@@ -119,8 +119,7 @@ class Arbiter(BaseModel):
             return not soon, trial.steady, -trial.workers, -trial.each.memory, since, trial.id
 
         running = sorted((trial for trial in sweep.trials if trial.nodes and not trial.leaving), key=staying)
-        waiting = sorted(_waiting(sweep), key=lambda trial: (trial.since, trial.id))
-        return Line(sweep, [*running, *(() if without_waiting else waiting)][::-1])
+        return Line(sweep, [*running, *(() if without_waiting else _waiting(sweep))][::-1])
 
     def _serve_first(self, now: float, filling: Filling, hungry: Mapping[str, float]) -> None:
         """Count what is about to run, and give one trial's worth to those that have had nothing for long."""
@@ -200,7 +199,7 @@ class Arbiter(BaseModel):
             name = line.sweep.name
             starts = frozenset(line.given)
             at_once = {trial for trial, (_, room) in line.given.items() if room.clear}
-            waiting = [trial for trial in line.sweep.trials if _waits(trial)]
+            waiting = _waiting(line.sweep)
             # One that is alone may have its pods wait at the scheduler: an autoscaler looks at these only.
             bound = bool(line.quota) or (not line.sweep.places and len(lines) > 1)
             at_gates = [trial for trial in waiting if trial.held_back and trial.id not in at_once]
@@ -323,7 +322,8 @@ def _at_the_scheduler(trial: Claimant) -> bool:
 
 
 def _waiting(sweep: SweepDemand) -> list[Claimant]:
-    return [trial for trial in sweep.trials if _waits(trial)]
+    """Return the trials that wait, in turn."""
+    return sorted(filter(_waits, sweep.trials), key=lambda trial: (trial.since, trial.id))
 
 
 def _holds(sweep: SweepDemand) -> bool:
