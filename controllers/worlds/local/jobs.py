@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -141,6 +141,13 @@ class LocalJob:
     def keys(self) -> tuple[str, ...]:
         """Names of the process groups of its present attempt, by rank."""
         return tuple(f"{self.key}.{rank}" for rank in range(self.size)) if self.gang else (self.key,)
+
+    @property
+    def after_controller_died(self) -> "LocalJob":
+        """The job as the next controller takes it up: what ran starts again, on the nodes where it belongs."""
+        if not self.placed:
+            return self
+        return replace(self, phase=Phase.PENDING, targets=self.targets or self.nodes, asked_at=None)
 
     def overdue(self, now: float) -> bool:
         """Whether its attempt did not leave when asked to, or lasts longer than it may: it may hang, and is killed."""

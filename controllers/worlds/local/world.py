@@ -11,8 +11,6 @@ from typing import assert_never
 
 from controllers.core import labels
 from controllers.core.actions import ACTION_KINDS, Action, Clone, Migrate, Place, Resize, Stop, Suspend, why_no_gang
-from controllers.core.expressions import LEFT
-from controllers.core.failures import Failure
 from controllers.core.goals import aims_in
 from controllers.core.lineage import MOST_CLONES, clone_annotations
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
@@ -20,9 +18,9 @@ from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.local.admission import Admission
+from controllers.worlds.local.aftermath import LEAVING, Aftermath, with_its_end
 from controllers.worlds.local.attempts import Attempts
-from controllers.worlds.local.endings import MOST_BARREN, pause_s
-from controllers.worlds.local.gangs import Ended
+from controllers.worlds.local.due_steps import DueSteps
 from controllers.worlds.local.gauge import Gauge, MemoryThere, ThisMachine
 from controllers.worlds.local.gpus import devices_of, replicas_of
 from controllers.worlds.local.job_book import JobBook
@@ -31,14 +29,10 @@ from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.room import Machine, Room
 from controllers.worlds.local.standing import Standing
 from controllers.worlds.local.views import result_of, trial_of
-from controllers.worlds.local.workflow import Expansion, PodStep, Program, StepOutcome, StepStatus
+from controllers.worlds.local.workflow import PodStep, Program
 from mlflow_hooks import contract
 
-_FAILED = 1
 _LOOK_S = 0.2
-_LEFT = frozenset({*LEFT, 128 + 9})
-_LEAVING = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
-_ENDED_WELL = frozenset({Phase.SUCCEEDED, Phase.STOPPED})
 
 
 class LocalWorld:
@@ -60,68 +54,43 @@ class LocalWorld:
         gauge: Gauge | None = None,
     ) -> None:
         self.waits_for_others: Callable[[PodStep], bool] = lambda _: False
-        self._program = program
         self._uid = uid
         self._machine = machine
         self._attempts = attempts
         self._shared_at: tuple[int, int] = (-1, -1)
         self._now = 0.0
-        planned = program.trials()
-        self._arrives = any(trial.delay for trial in planned)
-        self._planned = [
-            ComingTrial(
-                TrialId(step.env.get(contract.ENV_TRIAL_ID, "")),
-                trial.delay,
-                step.cpu * step.workers,
-                devices=devices_of(step.gpus * step.workers),
-            )
-            for trial in planned
-            for step in (trial.step,)
-        ]
-        self._jobs = JobBook(
-            {
-                # What ran when the last controller died starts again, on the nodes where it belongs.
-                name: replace(job, phase=Phase.PENDING, targets=job.targets or job.nodes, asked_at=None)
-                if job.placed
-                else job
-                for name, job in ledger.jobs.items()
-            }
-        )
+        self._jobs = JobBook({name: job.after_controller_died for name, job in ledger.jobs.items()})
         self._admission = Admission(machine, self._jobs, attempts, gauge or ThisMachine())
-        for trial in planned:
-            self._admission.expect(trial.step)
-        self._delays = dict(ledger.delays)
+        self._aftermath = Aftermath(attempts, self._admission)
+        self._steps = DueSteps(program, machine, self._jobs, self._admission, ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
         self._listed: tuple[int, Sequence[Trial]] = (-1, ())
         self._objectives: Mapping[TrialId, str] = {}
         self._further: Mapping[TrialId, tuple[str, ...]] = {}
         self._further_of = 0
-        self._expanded_at = (-1, -1, -1)
-        self._submitted: Expansion | None = None
         self._tried: tuple[object, ...] = ()
         self._try_again_at = math.inf
-        self._expand()
 
     @property
     def ledger(self) -> JobLedger:
         """What must be kept to go on after the controller was killed."""
-        return JobLedger(self._jobs.all(), dict(self._delays))
+        return JobLedger(self._jobs.all(), self._steps.delays)
 
     @property
     def finished(self) -> bool:
         """Whether the whole workflow is over."""
-        return self._expansion.finished and not self._jobs.placed
+        return self._steps.expansion.finished and not self._jobs.placed
 
     @property
     def failed(self) -> bool:
         """Whether the workflow came to a bad end."""
-        return self._expansion.failed
+        return self._steps.expansion.failed
 
     @property
     def message(self) -> str:
         """Why it came to a bad end, where it did."""
-        return self._expansion.message
+        return self._steps.expansion.message
 
     def advance(self, now: float) -> bool:
         """Do what is due: reap, end overdue attempts, submit, place and start.
@@ -135,8 +104,7 @@ class LocalWorld:
         self._now = now
         before = self._jobs.changes
         self._end_attempts(now)
-        self._expand()
-        self._submit(now)
+        self._steps.take_up(now)
         self._admission.look(now)
         self._start_pending(now)
         self._share_out()
@@ -146,7 +114,7 @@ class LocalWorld:
         """Note how attempts ended that had to because the sweep was interrupted, and count their CPU seconds."""
         for end in self._attempts.ended():
             for job in [placed for placed in self._jobs.placed if placed.key == end.key]:
-                self._jobs[job.id] = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds, left=_left(end))
+                self._jobs[job.id] = with_its_end(job, end)
 
     def standings(self) -> Mapping[str, Standing]:
         """Return where the trials that have begun and have not ended go on, by their short ids."""
@@ -163,7 +131,7 @@ class LocalWorld:
 
     def to_come(self) -> Sequence[ComingTrial]:
         """Return every trial of the workflow that is known before running and has not been submitted yet."""
-        return [trial for trial in self._planned if self._jobs.of_trial(trial.id) is None]
+        return self._steps.to_come()
 
     def nodes(self) -> Sequence[Node]:
         """Return the slices of this machine, with the cores busy on each of late."""
@@ -191,11 +159,11 @@ class LocalWorld:
             case Place():
                 return self._place(job, action)
             case Stop(why=why) if self._waits(job) or job.phase is Phase.PENDING:
-                self._jobs[job.id] = self._over(replace(job, stop=why), Phase.STOPPED, 0, self._now)
+                self._jobs[job.id] = self._aftermath.over(replace(job, stop=why), Phase.STOPPED, 0, self._now)
                 return DONE
             case Clone():
                 return self._clone(job, action)
-            case _ if job.phase in _LEAVING or job.asked_at is not None:
+            case _ if job.phase in LEAVING or job.asked_at is not None:
                 return BUSY
             case _ if job.phase is not Phase.RUNNING:
                 return refused("the trial is not running")
@@ -337,17 +305,11 @@ class LocalWorld:
         others = (other for other in self._jobs.holding if other.id != job.id)
         return Room(self._machine, others, self._admission.let_in.limits)
 
-    @property
-    def _to_run(self) -> int:
-        """How many trials run or wait; those that will arrive count, but not those that others keep from coming."""
-        arriving = len(self._planned) - self._jobs.submitted if self._arrives else 0
-        return self._jobs.to_end + max(0, arriving)
-
     def _share_out(self) -> None:
         """Tell each running attempt its fair part of its node, where that may have changed."""
         if self._shared_at != self._admission.moment:
             self._shared_at = self._admission.moment
-            for job, part in self._admission.parts(self._to_run):
+            for job, part in self._admission.parts(self._steps.to_run):
                 self._attempts.share(job, part)
 
     def _ask_to_leave(self, job: LocalJob) -> Outcome:
@@ -358,7 +320,8 @@ class LocalWorld:
     def _end_attempts(self, now: float) -> None:
         """Take note of attempts that have ended, and end those that must not go on."""
         for end in self._attempts.ended():
-            self._reap(end, now)
+            job = next(job for job in self._jobs.placed if job.key == end.key)
+            self._jobs[job.id] = self._aftermath.of(job, end, now)
         self._attempts.check_joined(now, self._machine.join_s)
         broken = self._attempts.broken()
         for job in self._jobs.placed:
@@ -367,115 +330,6 @@ class LocalWorld:
             elif broken and job.key in broken and job.asked_at is None:
                 # The workers that are left would wait for the one that was lost.
                 self._ask_to_leave(job)
-
-    def _reap(self, end: Ended, now: float) -> None:
-        job = next(job for job in self._jobs.placed if job.key == end.key)
-        job = replace(job, cpu_seconds=job.cpu_seconds + end.cpu_seconds, left=_left(end))
-        peak = self._admission.ended(job, end)
-        by_us = job.asked_at is not None or job.overdue(now)
-        if not by_us and self._admission.killed_for_memory(job, end, peak):
-            self._jobs[job.id] = self._out_of_memory(job, end.code, peak, now)
-            return
-        asked = job.phase in _LEAVING
-        # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
-        # What started it asks it too where that is cut off from the controller.
-        left = (asked or (end.asked and job.asked_at is None)) and end.code in _LEFT
-        # Alone, somebody else has asked it. The workers of a gang leave unasked where they waited in vain for another.
-        left = left or (end.code == contract.EXIT_MIGRATE and not job.gang)
-        if left:
-            job = self._counted(job, asked=asked)
-        if end.code == 0:
-            job = self._over(job, Phase.SUCCEEDED, 0, now)
-        elif job.phase is Phase.STOPPING:
-            job = self._over(job, Phase.STOPPED, 0, now)
-        elif left and job.phase is Phase.SUSPENDING:
-            suspensions = job.suspensions + 1
-            job = replace(job, phase=Phase.SUSPENDED, asked_at=None, exit_code=end.code, suspensions=suspensions)
-        elif left and (asked or job.barren < MOST_BARREN):
-            # The target stays: the next attempt starts there.
-            due = job.not_before if asked else now + pause_s(job.barren)
-            job = replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code, failure="", not_before=due)
-        else:
-            job = self._failed(job, end.code, now, barren=left)
-        self._jobs[job.id] = job
-
-    def _out_of_memory(self, job: LocalJob, code: int, peak: float, now: float) -> LocalJob:
-        """Return a job that was killed for memory: it is tried once more, alone, which is no failure of its own."""
-        job = replace(job, memory_kills=job.memory_kills + 1, memory_peak=max(peak, job.memory_peak))
-        if job.alone:
-            return self._over(replace(job, failures=job.failures + 1), Phase.FAILED, code, now)
-        return replace(job, phase=Phase.PENDING, targets=(), asked_at=None, not_before=now, exit_code=code, alone=True)
-
-    def _counted(self, job: LocalJob, *, asked: bool) -> LocalJob:
-        """Return a job whose attempt left, with what it has come to, and how often in a row it came no further."""
-        gained = self._attempts.gained(job)
-        barren = 0 if gained > job.gained else job.barren + (not asked)
-        return replace(job, gained=max(gained, job.gained), barren=barren)
-
-    def _failed(self, job: LocalJob, code: int, now: float, *, barren: bool) -> LocalJob:
-        """Return a job whose attempt failed by itself: its rule counts those, and no interruptions."""
-        rule, failed = job.step.retry, job.failures + 1
-        # To a rule, the exit code of one that left would tell of a move, and a move is no failure.
-        counts_as = _FAILED if barren else code
-        if rule is None or not rule.allows(failed, counts_as, duration_s=now - job.started_at):
-            return self._over(replace(job, failures=failed), Phase.FAILED, code, now)
-        due = now + max(rule.wait_s(failed), pause_s(job.barren) if barren else 0.0)
-        return self._again(replace(job, failures=failed), code, due, now)
-
-    def _again(self, job: LocalJob, code: int, due: float, now: float) -> LocalJob:
-        """Return a job that failed: it waits until ``due`` for another attempt, or gives up on the same error."""
-        words = self._attempts.last_words(job) if job.trial else ""
-        failure = Failure(code, words, now - job.started_at).at_once
-        if failure and failure == job.failure:
-            return self._over(replace(job, given_up=True), Phase.FAILED, code, now)
-        waiting = replace(job, phase=Phase.PENDING, targets=(), asked_at=None, not_before=due, exit_code=code)
-        return replace(waiting, failure=failure)
-
-    def _over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
-        # Later steps may read what a step printed; what a trial comes to is in MLflow.
-        over = replace(job, phase=phase, ended_at=now, asked_at=None, targets=(), exit_code=code)
-        if job.trial:
-            return over
-        outputs = self._attempts.outputs(job) if phase is Phase.SUCCEEDED else {}
-        if outputs is None:
-            return replace(over, phase=Phase.FAILED, exit_code=_FAILED, result=self._attempts.output(job))
-        return replace(over, result=self._attempts.output(job), outputs=outputs)
-
-    def _expand(self) -> None:
-        """Work out which steps should exist, from how those before them ended: again only where more have ended."""
-        over = {name for name, ends in self._delays.items() if ends <= self._now}
-        moment = (self._jobs.ends, len(self._delays), len(over))
-        if moment == self._expanded_at:
-            return
-        self._expanded_at = moment
-        outcomes = {
-            job.id: StepOutcome(
-                StepStatus.SUCCEEDED if job.phase in _ENDED_WELL else StepStatus.FAILED,
-                job.result,
-                job.exit_code,
-                job.outputs,
-            )
-            for job in self._jobs.values()
-            if job.phase.ended
-        }
-        outcomes |= {name: StepOutcome(StepStatus.SUCCEEDED) for name in over}
-        running = [job.id for job in self._jobs.values() if not job.phase.ended]
-        running += [name for name in self._delays if name not in over]
-        self._expansion: Expansion = self._program.expand(outcomes, running)
-
-    def _submit(self, now: float) -> None:
-        """Take up the steps and delays that should exist and are new."""
-        if self._expansion is self._submitted:
-            return
-        self._submitted = self._expansion
-        for delay in self._expansion.delays:
-            self._delays.setdefault(delay.id, now + delay.seconds)
-        for step in self._expansion.pods:
-            if step.id not in self._jobs:
-                # A gang starts with as many workers as it may have, or as ever fit here.
-                most = max(min(step.workers, self._machine.most_workers(step)), step.min_workers)
-                self._admission.expect(step)
-                self._jobs[step.id] = LocalJob(step, now, step.cpu, workers=most)
 
     def _start_pending(self, now: float) -> None:
         """Start what waits and fits somewhere, in the order of submission."""
@@ -539,15 +393,10 @@ class LocalWorld:
             gpus=self._room_for(job).gpus(job, nodes),
             begun_again=job.begun_again + self._attempts.begins_again(job),
         )
-        part = self._admission.part(job, nodes, self._to_run)
+        part = self._admission.part(job, nodes, self._steps.to_run)
         pids, threads = self._attempts.start(new, part), self._attempts.threads(new, part)
         return replace(new, pids=pids, threads=threads, processes=tuple(map(ProcessMark.of, pids)))
 
     def short(self, trial: str) -> str:
         """Return the trial's id without the workflow's uid: the same in every run of the sweep."""
         return trial.removeprefix(f"{self._uid}.")
-
-
-def _left(end: Ended) -> bool:
-    """Return whether an attempt says that it has saved, and that the next one goes on."""
-    return end.code == contract.EXIT_MIGRATE
