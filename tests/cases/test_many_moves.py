@@ -13,7 +13,7 @@ from controllers.core.model import NodeName, TrialId
 from controllers.worlds.argo.deciding.commands import LeaveRequest
 from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.local.workflow.steps import RetryRule
-from hera_specon.trial_template import LIMIT, trial_retries
+from hera_specon.trial_retries import LIMIT, trial_retries
 from tests.controllers.worlds.argo.conftest import Bench, Pods, bench, fake, pods  # noqa: F401 - fixtures
 from tests.controllers.worlds.argo.objects import (
     BEGAN,

@@ -7,7 +7,7 @@ from controllers.core.labels import MOVED_MESSAGE
 from controllers.policies.registry import POLICIES, Deadline
 from controllers.worlds.local.workflow.steps import RetryRule
 from hera_specon import SweepError
-from hera_specon.trial_template import MOST_FAILURES, MOST_RETRIES, MOVES_WITHOUT_LIMIT, trial_retries
+from hera_specon.trial_retries import MOST_FAILURES, MOST_RETRIES, MOVES_WITHOUT_LIMIT, trial_retries
 
 
 def goes_on(failures: int, exit_code: str, retries: int, message: str = "", policy: str | None = "specon") -> bool:

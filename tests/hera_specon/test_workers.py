@@ -13,7 +13,7 @@ from hera_specon.errors import SubmissionError
 from hera_specon.gang_request import GangRequest
 from hera_specon.submission.checks import asked_gangs, check_for_cluster
 from hera_specon.submission.edits import Overrides, edit_manifest
-from hera_specon.trial_template import LIMIT
+from hera_specon.trial_retries import LIMIT
 from mlflow_hooks import contract
 
 
