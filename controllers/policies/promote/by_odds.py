@@ -73,7 +73,8 @@ def by_odds(
     suspensions = _making_room(chances, leaders, left, unplaced[leaving:], terms)
     places = [Proposal(Place(trial.id), _why_placed(trial, chances)) for trial in placed]
     told = {trial.id: Assessment(outlook=_outlook(odds)) for trial in left if (odds := chances.odds(trial)) is not None}
-    kept = replace(chances.state, passed=chances.passed, ending=tuple(sorted({*chances.state.ending, *over})))
+    ending = tuple(sorted({*chances.state.ending, *over}))
+    kept = replace(chances.state, passed=chances.passed, ending=ending, resumed=chances.resumed)
     return ByOdds(kept, (*stops, *places, *suspensions), placed_ids, told)
 
 
@@ -82,6 +83,7 @@ def _placing(snapshot: Snapshot, chances: Chances, leaders: LeadingTrials, waiti
     placed, _ = with_room(snapshot, waiting)
     placed = [trial for trial in placed if chances.is_first(trial) or leaders.leave_room(trial)]
     for trial in placed:
+        chances.resumes(trial)
         if not chances.is_new(trial):
             chances.passes(trial)
     return placed
@@ -97,7 +99,7 @@ def _making_room(
     """Return suspensions of those at a look that make room for ``unplaced`` or ``leaders``; others pass it."""
     suspensions: list[Proposal] = []
     waiting = list(unplaced)
-    at_look = [trial for trial in trials if trial.steady and chances.at_look(trial)]
+    at_look = [trial for trial in trials if trial.steady and chances.at_look(trial) and chances.may_wait(trial)]
     for trial in reversed(chances.in_order(at_look)):  # those with the worst odds first
         leader = leaders.before(trial)
         if waiting and terms.may_suspend(trial) and chances.gives_way(trial, waiting[0]):

@@ -59,8 +59,9 @@ class Promote(PolicySettings):
 
     Under a promise, there are no rungs. Two trials train to their end, the others to 8 %. From then on the likeliest to
     beat the best goes on, by a model that was learnt from other sweeps, and all is stopped once what is left adds up to
-    no more than the risk that was promised (see ``promised``). Where the likeliest can use all cores, the others wait
-    for them to end (see ``leaders``).
+    no more than the risk that was promised (see ``promised``). One that goes on after a pause trains for twice
+    as long as that took before it waits again. Where the likeliest can use all cores, the others wait for them to end
+    (see ``leaders``).
 
     ``rungs`` stops by fixed rungs, and promises nothing: ``best`` has them at 16, 32 and 64 % of a training, and half
     of the trials go on; ``fast`` has them from 8 % on, and two of three go on. Trials that wait train on meanwhile on

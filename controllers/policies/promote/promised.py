@@ -2,12 +2,14 @@
 
 Two trials are trained to their end at once: what they gain tells what others may. All others wait at the first look.
 From then on a free place goes to the trial with the best odds, and a running one gives way at a look where another has
-far better ones. All is over once what is left adds up to less than was promised.
+far better ones. But one that goes on after a pause trains for twice as long as that took before it waits again: so
+pauses take a part of the time only, however dear they are. All is over once what is left adds up to less than was
+promised.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -34,6 +36,8 @@ FEW: Final = 60
 """Of so many trials or fewer, those that count most are so few that the bound must be stricter,"""
 STRICTER: Final = 0.75
 """by this factor."""
+WORTH_A_START: Final = 2.0
+"""A trial that goes on trains at least so many times as long as that took before it has to wait again."""
 _ROUNDED: Final = 1e-6
 _BOUNDS: Final = ((0.0, 0.0), (0.02, 0.1), (0.05, 0.2), (0.1, 0.3), (0.2, 0.5))
 """What is left may add up to so much for each promise: the model is too careful, by as much as was measured."""
@@ -49,12 +53,35 @@ def bound_of(promise: float, trials: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Resumption:
+    """A trial that went on after a pause: placed ``at``, from ``step``; it reported the next one ``since`` then.
+
+    Times are seconds of the sweep's clock. Whatever lies between both is what the pause cost: pods that are scheduled,
+    images that are pulled, imports, and steps that are trained once more.
+    """
+
+    at: float
+    step: int
+    since: float | None = None
+
+    def seen(self, trial: Trial, now: float) -> "Resumption":
+        """Return what is known after a look at the trial."""
+        further = trial.progress is not None and trial.progress.step > self.step
+        return replace(self, since=now) if self.since is None and further else self
+
+    def paid_off(self, now: float) -> bool:
+        """Return whether the trial has trained for long enough since."""
+        return self.since is not None and now - self.since >= WORTH_A_START * (self.since - self.at)
+
+
+@dataclass(frozen=True, slots=True)
 class PromisedState:
     """What is kept of all sweeps: the curve of each trial that has not ended, and how many looks it has passed.
 
     ``completed`` are the curves of those that have trained to their end, by sweep, and ``noise`` is that of values.
     ``ending`` are trials that are being stopped as the promise allows, ``given_up`` the curves of those that were, by
-    sweep: where trials arrive one by one, what each batch of them may have missed adds up.
+    sweep: where trials arrive one by one, what each batch of them may have missed adds up. ``resumed`` are the last
+    pauses of those that went on.
     """
 
     curves: Mapping[TrialId, Curve] = field(default_factory=dict)
@@ -63,6 +90,7 @@ class PromisedState:
     noise: Noise = field(default_factory=Noise)
     ending: tuple[TrialId, ...] = ()
     given_up: Mapping[str, Mapping[TrialId, Curve]] = field(default_factory=dict)
+    resumed: Mapping[TrialId, Resumption] = field(default_factory=dict)
 
     def seen(self, snapshot: Snapshot, usual: Mapping[str, float | None]) -> "PromisedState":
         """Return what is known after a look at ``snapshot``; ``usual`` are the steps in all of each sweep's trials."""
@@ -84,7 +112,13 @@ class PromisedState:
             if trial.id in self.ending and trial.phase is Phase.STOPPED and self.curves.get(trial.id):
                 given_up.setdefault(trial.sweep, {})[trial.id] = self.curves[trial.id]
         ending = tuple(trial for trial in self.ending if trial in curves)
-        return PromisedState(curves, passed, completed, self.noise.seen(newest, [*curves]), ending, given_up)
+        noise = self.noise.seen(newest, [*curves])
+        resumed = {
+            trial.id: self.resumed[trial.id].seen(trial, snapshot.now)
+            for trial in snapshot.unended
+            if trial.id in self.resumed
+        }
+        return PromisedState(curves, passed, completed, noise, ending, given_up, resumed)
 
 
 def _end(trial: Trial) -> float | None:
@@ -111,6 +145,8 @@ class Chances:
         self.state = state
         self._looks = tuple(math.ceil(look * PARTS - _ROUNDED) for look in looks)
         self.passed = dict(state.passed)
+        self.resumed = dict(state.resumed)
+        self._now = snapshot.now
         self._odds: dict[TrialId, float] = {}
         self._probes: set[TrialId] = set()
         self._left: dict[str, float] = {}
@@ -190,6 +226,15 @@ class Chances:
             return self.passed[trial.id] == 0 and self._merit(to) > self._merit(trial)
         far = FAR_BETTER if self.passed[trial.id] else 1.0
         return self._merit(to) > far * self._merit(trial)
+
+    def may_wait(self, trial: Trial) -> bool:
+        """Whether a trial that went on has trained for long enough since, so that it may have to wait again."""
+        return trial.id not in self.resumed or self.resumed[trial.id].paid_off(self._now)
+
+    def resumes(self, trial: Trial) -> None:
+        """Note that a trial that was paused is placed now; it goes on from there."""
+        if trial.progress is not None:
+            self.resumed[trial.id] = Resumption(self._now, trial.progress.step)
 
     def passes(self, trial: Trial) -> None:
         """Let a trial go on from where it is; before any has ended, to its end."""

@@ -42,6 +42,7 @@ class Sweep:
     def __init__(self, count: int, **settings: Any) -> None:  # noqa: ANN401 - of the policy
         self.policy = Promote(risk=0.05, **settings)
         self.state = self.policy.initial()
+        self.now = 60.0
         self.trials = {
             name: trial(name, phase=Phase.PENDING, gated=True, attempt=0)
             for name in (f"t{number:02d}" for number in range(count))
@@ -59,7 +60,7 @@ class Sweep:
 
     def look(self) -> dict[str, list[str]]:
         """Return who is placed (in order), suspended and stopped."""
-        decision = self.policy.decide(snapshot(60.0, tuple(self.trials.values()), NODES), self.state)
+        decision = self.policy.decide(snapshot(self.now, tuple(self.trials.values()), NODES), self.state)
         self.state = load_state(self.policy, dump_state(self.policy, decision.state))
         found: dict[str, list[str]] = {"placed": [], "suspended": [], "stopped": []}
         for proposal in decision.proposals:
@@ -164,6 +165,28 @@ def test_a_free_place_goes_to_the_likeliest_and_a_far_less_likely_one_gives_way_
     sweep.rests("t04", 0.1, 1.2)  # far likelier than the one that has gained nothing
     sweep.runs("t07", 0.18, 2.7)
     assert sweep.look()["suspended"] == ["t07"]
+
+
+def test_a_trial_that_goes_on_trains_for_twice_as_long_as_that_took_before_it_waits_again() -> None:
+    sweep = Sweep(8)
+    for number in range(8):
+        sweep.rests(f"t{number:02d}", 0.08, 2.0 + 0.1 * number)
+    sweep.look()
+    sweep.runs("t00", 0.5, 1.6)
+    sweep.runs("t01", 0.9, 1.3)
+    sweep.look()
+    sweep.ends("t00", 1.0)
+    sweep.now = 100.0
+    assert "t02" in sweep.look()["placed"]
+    sweep.rests("t04", 0.1, 1.2)  # far likelier from here on
+    for name in ("t03", "t05"):
+        sweep.runs(name, 0.1, 2.2, "w2")
+    waits_again = {}
+    for now, part in ((120.0, 0.08), (130.0, 0.12), (189.0, 0.14), (190.0, 0.14)):  # it took 30 s to the next step
+        sweep.now = now
+        sweep.runs("t02", part, 2.2)
+        waits_again[now] = "t02" in sweep.look()["suspended"]
+    assert waits_again == {120.0: False, 130.0: False, 189.0: False, 190.0: True}
 
 
 def test_all_is_over_once_what_is_left_keeps_the_promise_and_the_reason_says_so() -> None:
