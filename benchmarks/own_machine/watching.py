@@ -19,6 +19,8 @@ import psutil
 from benchmarks.payoff.cpu import CpuReading, SpeedProbe
 
 _MARK: Final = "OWN_MACHINE_COMMAND"
+_FIRST_LOOK_S: Final = 0.1
+"""Some commands end before a second is over: looks come soon after each other at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ def watched(
 ) -> Watched:
     """Run ``command`` in ``folder`` to its end, with its output in ``log``, and leave nothing of it.
 
-    All that it started is looked at each ``every_s`` seconds. After ``most_s`` seconds it is killed.
+    All that it started is looked at each ``every_s`` seconds, at first more often. After ``most_s`` seconds it is
+    killed.
     """
     mark = uuid.uuid4().hex
     before = CpuReading.now()
@@ -114,8 +117,10 @@ class Watch:
             psutil.wait_procs(left)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._every_s):
+        pause = min(_FIRST_LOOK_S, self._every_s)
+        while not self._stop.wait(pause):
             self._look()
+            pause = min(2 * pause, self._every_s)
 
     def _look(self) -> None:
         held = 0
