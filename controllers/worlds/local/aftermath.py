@@ -25,7 +25,7 @@ def with_its_end(job: LocalJob, end: Ended) -> LocalJob:
 
 
 class Aftermath:
-    """Works out what becomes of jobs.
+    """Works out what becomes of jobs whose attempts have ended.
 
     Args:
         attempts: Tells what an attempt printed, and what its trial has come to.
