@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-training test-properties test-adapters test-cluster test-faults test-faults-local test-stores test-gpu test-scale check format benchmarks benchmarks-cluster constraints release-check clean
+.PHONY: help install demo docs test test-slice test-all test-training test-properties test-adapters test-cluster test-faults test-faults-local test-stores test-gpu test-scale check format benchmarks benchmarks-cluster constraints release-check clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -53,32 +53,45 @@ demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, a
 
 # A worker for each core, four at most. Workers take tests one by one, as a few take a thousand times as long as most.
 BESIDE := -n logical --maxprocesses 4 --maxschedchunk 1
+# What each run of long tests shares; ONLY names a file of those that are to run (make test-slice writes one).
+LONG := --durations=25 --durations-min=5 $(if $(ONLY),--only $(ONLY) --seconds build/seconds.json)
+BUILT_CLUSTER = $(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
+LONG_SUITES ?= test-training test-adapters test-cluster test-faults test-scale
 
-test: .venv/.installed ## Run the tests that take a few seconds each at most (ten minutes on two cores)
+test: .venv/.installed ## Run the quick tests, which take a few seconds each at most
 	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'not slow and not cluster and not adapter'
-	@echo "!! not run: whole sweeps that train on this machine, and other long tests (make test-training)"
+	@echo "!! not run: long tests, on this machine and on a cluster (make test-slice SLICE=1, to 6)"
 
-test-training: .venv/.installed ## Train whole sweeps on this machine, break them, and run all other long tests (as long again)
-	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'slow and not cluster and not adapter' $(if $(TRAINING),-k "$(TRAINING)")
+test-slice: .venv/.installed ## Run one of the six slices of the long tests: SLICE=3, or now for what this landing has to run
+	$(BIN)/python -m tests.rotation choose $(or $(SLICE),now) --into build/slice
+	rm -f build/seconds.json
+	FAULTS_LOCAL=$$($(BIN)/python -m tests.rotation seeds) $(MAKE) --keep-going $(LONG_SUITES) ONLY=build/slice
+	$(MAKE) test-properties FILES="$$($(BIN)/python -m tests.rotation properties $(or $(SLICE),now))"
+
+test-all: ## Run all that CI runs in six landings, and all examples of properties: every test that is there (hours)
+	$(MAKE) --keep-going test test-properties $(LONG_SUITES)
+
+test-training: .venv/.installed ## Train whole sweeps on this machine, break them, and run all other long tests that need no cluster
+	$(BIN)/pytest $(BESIDE) $(LONG) -m 'slow and not cluster and not adapter' $(if $(TRAINING),-k "$(TRAINING)")
 
 test-properties: .venv/.installed ## Try properties on EXAMPLES (100) percent of the examples that their tests name; make test tries a quarter
 	EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'not slow and not cluster and not adapter' \
-		$$(grep -rlE '@given|RuleBasedStateMachine' tests --include='*.py')
+		$(or $(FILES),$$($(BIN)/python -m tests.rotation properties))
 
 test-adapters: .venv/.installed ## Train and move trials with Lightning, Transformers, XGBoost, LightGBM and scikit-learn
-	$(BIN)/pytest -m adapter
+	$(BIN)/pytest $(BESIDE) $(LONG) -m adapter
 
 test-cluster: .venv/.installed ## Run the tests on a real Kubernetes: KUBECONFIG's cluster, three nodes here, or named VERSIONS of them
 ifdef VERSIONS
 	$(BIN)/python -m tests.cluster.version_matrix $(VERSIONS)
 else
-	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
-	$(BIN)/pytest --durations=25 --durations-min=5 -m 'cluster and not faults and not scale' $(if $(CLUSTER),-k "$(CLUSTER)")
+	$(BUILT_CLUSTER)
+	$(BIN)/pytest $(LONG) -m 'cluster and not faults and not scale' $(if $(CLUSTER),-k "$(CLUSTER)")
 endif
 
 test-faults: .venv/.installed ## Break nodes, kubelets, controllers and servers during sweeps on such a cluster (half an hour)
-	$(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
-	$(BIN)/pytest -m faults $(if $(FAULTS),-k "$(FAULTS)")
+	$(BUILT_CLUSTER)
+	$(BIN)/pytest $(LONG) -m faults $(if $(FAULTS),-k "$(FAULTS)")
 
 test-faults-local: .venv/.installed ## Break sweeps on this machine in SEEDS (300) ways: kill whatever runs, turn clocks, fill disks (an hour)
 	FAULTS_LOCAL=$(or $(SEEDS),300) $(BIN)/pytest $(BESIDE) -m slow tests/local_faults
@@ -95,7 +108,7 @@ test-gpu: .venv/.installed ## On a machine with a GPU: break trainings off and g
 
 test-scale: .venv/.installed ## Steer simulated trials through a real API server, at a small part of the benchmark's size
 	$(BIN)/python -m tests.cluster build
-	$(BIN)/pytest -m scale
+	$(BIN)/pytest $(LONG) -m scale
 
 check: .venv/.installed ## Check lint, format, types and layers
 	$(BIN)/ruff check .

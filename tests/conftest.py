@@ -17,7 +17,7 @@ from tests.property_examples import examples
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
-pytest_plugins = ["tests.cluster.fixtures"]
+pytest_plugins = ["tests.cluster.fixtures", "tests.rotation.plugin"]
 
 # How long an example takes says something of the machine, and nothing of what is tested.
 settings.register_profile("untimed", deadline=None, max_examples=examples(100))

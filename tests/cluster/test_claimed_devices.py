@@ -50,6 +50,12 @@ def held(bench: Bench) -> dict[str, list[str]]:
     }
 
 
+def gated(bench: Bench) -> set[str]:
+    """Return the trials of the namespace that have a pod which waits at its gate."""
+    waiting = [one for one in bench.api.get(PODS.path(bench.namespace))["items"] if at(one, "spec", "schedulingGates")]
+    return {text(one, "metadata", "labels", "hera-specon.io/trial") for one in waiting}
+
+
 def test_trials_with_a_claim_each_are_let_go_as_devices_become_free_and_keep_their_shares(
     bench: Bench, offering: tuple[str, str]
 ) -> None:
@@ -102,8 +108,8 @@ def test_a_paused_trial_frees_its_claim_and_claims_again_where_it_goes_on(bench:
     bench.specon("pause", workflow.name, trial)
     bench.wait(lambda: pod.name not in held(bench), "its device is free", 60)
     bench.wait(lambda: len(held(bench)) == 2 * DEVICES, "a trial that waited holds it", 60)
-    waiting = [one for one in bench.api.get(PODS.path(bench.namespace))["items"] if at(one, "spec", "schedulingGates")]
-    assert {text(one, "metadata", "labels", "hera-specon.io/trial") for one in waiting} == {trial}
+    # The step's next attempt comes into being only once Argo has seen the end of the one before.
+    bench.wait(lambda: gated(bench) == {trial}, f"the next attempt of {trial}, and no other, waits at its gate", 60)
     bench.specon("resume", workflow.name, "--trial", trial)
     bench.wait_for_end(workflow)
     check_whole(bench, workflow)
