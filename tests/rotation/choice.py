@@ -38,7 +38,7 @@ class Choice:
         return (*self.due, *self.touched)
 
     def lines(self) -> list[str]:
-        """Say it to whoever reads the log."""
+        """Say it to who reads the log."""
         always = sum(row.slice == EVERY for row in self.due)
         told = [
             f"landing {self.number} runs slice {self.slice} of {SLICES}: {_sum(self.due)}, {always} of them every time"

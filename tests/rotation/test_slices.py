@@ -1,5 +1,6 @@
 """Each long test is in exactly one slice, slices take about as long, and what a landing runs is said."""
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -115,7 +116,8 @@ def test_only_chosen_tests_run_and_a_slice_without_any_of_a_suite_is_no_failure(
             "tests/rotation",
             "-q",
         ]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+        done = subprocess.run(command, cwd=ROOT, env=alone, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
     code, told = run("test_each_row_of_the_table_names_a_slice")

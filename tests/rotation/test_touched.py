@@ -56,7 +56,8 @@ def test_what_tests_start_as_a_program_touches_them() -> None:
 
 def test_a_change_of_a_module_touches_the_long_tests_that_import_it() -> None:
     found = touched(ROOT, ["tests/local_faults/case.py"], {row.file for row in read_table()})
-    assert found == {"tests/local_faults/test_local_faults.py": OWN}
+    assert found["tests/local_faults/test_local_faults.py"] == OWN
+    assert "tests/cluster/test_kueue.py" not in found
 
 
 def test_all_that_stands_in_the_map_of_programs_is_there() -> None:
