@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-slice test-all test-training test-properties test-adapters test-cluster test-faults test-faults-local test-stores test-gpu test-scale check format benchmarks benchmarks-cluster constraints release-check clean
+.PHONY: help install demo docs test test-slice test-all test-training test-properties test-adapters test-cluster cluster-of-kind test-faults test-faults-local test-stores test-gpu test-scale check format benchmarks benchmarks-cluster constraints release-check clean
 
 # Where this is set, every process compiles MLflow, PyTorch and TensorFlow anew: three to ten seconds each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -51,7 +51,11 @@ demo: .venv/.demo-installed ## Train a real sweep under the default scheduler, a
 	env $$($(BIN)/python -m workflows.jobs.digits --size) \
 		$(BIN)/specon run $(DEMO) --fresh --open --json .specon/demo.json
 
-# A worker for each core, four at most. Workers take tests one by one, as a few take a thousand times as long as most.
+# Two workers for each core, eight at most: most quick tests wait for processes and servers half of their time. A worker takes
+# neighbours of a file, which share its fixtures, and helps others once it has none left.
+QUICK := -n $(shell $(PYTHON) -c 'import os; print(min(8, 2 * os.cpu_count()))') --dist worksteal \
+	--durations=25 --durations-min=5 -m 'not slow and not cluster and not adapter'
+# A worker for each core: long tests compute. They are taken one by one, as a few take a hundred times as long as most.
 BESIDE := -n logical --maxprocesses 4 --maxschedchunk 1
 # What each run of long tests shares; ONLY names a file of those that are to run (make test-slice writes one).
 LONG := --durations=25 --durations-min=5 $(if $(ONLY),--only $(ONLY) --seconds build/seconds.json)
@@ -59,7 +63,7 @@ BUILT_CLUSTER = $(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(H
 LONG_SUITES ?= test-training test-adapters test-cluster test-faults test-scale
 
 test: .venv/.installed ## Run the quick tests, which take a few seconds each at most
-	$(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'not slow and not cluster and not adapter'
+	$(BIN)/pytest $(QUICK)
 	@echo "!! not run: long tests, on this machine and on a cluster (make test-slice SLICE=1, to 6)"
 
 test-slice: .venv/.installed ## Run one of the six slices of the long tests: SLICE=3, or now for what this landing has to run
@@ -75,7 +79,7 @@ test-training: .venv/.installed ## Train whole sweeps on this machine, break the
 	$(BIN)/pytest $(BESIDE) $(LONG) -m 'slow and not cluster and not adapter' $(if $(TRAINING),-k "$(TRAINING)")
 
 test-properties: .venv/.installed ## Try properties on EXAMPLES (100) percent of the examples that their tests name; make test tries a quarter
-	EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/pytest $(BESIDE) --durations=25 --durations-min=5 -m 'not slow and not cluster and not adapter' \
+	EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/pytest $(QUICK) \
 		$(or $(FILES),$$($(BIN)/python -m tests.rotation properties))
 
 test-adapters: .venv/.installed ## Train and move trials with Lightning, Transformers, XGBoost, LightGBM and scikit-learn
@@ -88,6 +92,9 @@ else
 	$(BUILT_CLUSTER)
 	$(BIN)/pytest $(LONG) -m 'cluster and not faults and not scale' $(if $(CLUSTER),-k "$(CLUSTER)")
 endif
+
+cluster-of-kind: .venv/.installed ## Make a cluster of kind for these tests, where Docker is; writes kind.kubeconfig
+	tests/cluster/kind.sh
 
 test-faults: .venv/.installed ## Break nodes, kubelets, controllers and servers during sweeps on such a cluster (half an hour)
 	$(BUILT_CLUSTER)

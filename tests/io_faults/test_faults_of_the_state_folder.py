@@ -68,8 +68,12 @@ def checked(spot: Spot, state: Path, stop_at: int | None, told: str, went: Attem
         assert logged_once(state / TRIAL, once) == 1
 
 
-@pytest.mark.parametrize("stop_at", [SECOND_STOP, None], ids=["asked to leave", "to the end"])
-@pytest.mark.parametrize("resumed", [False, True], ids=["first attempt", "later attempt"])
+@pytest.mark.parametrize(
+    "stop_at", [SECOND_STOP, pytest.param(None, marks=pytest.mark.slow)], ids=["asked to leave", "to the end"]
+)
+@pytest.mark.parametrize(
+    "resumed", [pytest.param(False, marks=pytest.mark.slow), True], ids=["first attempt", "later attempt"]
+)
 @pytest.mark.parametrize("reads", [False, True], ids=["writing", "reading"])
 def test_a_disk_that_fails_at_any_point_harms_no_training_and_loses_nothing_that_was_kept(
     tmp_path: Path,
