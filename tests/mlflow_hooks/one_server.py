@@ -29,7 +29,7 @@ def one_server(folder: Path) -> Iterator[Server]:
         fcntl.flock(users, fcntl.LOCK_UN)
         if server.process is not None:
             fcntl.flock(users, fcntl.LOCK_EX)
-            # Whoever comes from here on finds no note of it, and starts another.
+            # Who comes from here on finds no note of it, and starts another.
             (folder / "server.json").unlink()
 
 

@@ -21,6 +21,8 @@ from controllers.worlds.local.room import Machine, Room, workers_on
 from controllers.worlds.local.workflow import PodStep
 
 LOOK_S: Final = 1.0
+YOUNG_S: Final = 2.0
+"""An attempt counts as young for so many seconds."""
 _KILLED: Final = 128 + 9
 _SHORT: Final = 0.05
 """With so little of the memory left, a process that somebody killed was killed for memory."""
@@ -108,9 +110,11 @@ class Admission:
         self._kinds.setdefault(step.template, step)
 
     def look(self, now: float) -> None:
-        """Measure what the running attempts use, once a second at most."""
+        """Measure what the running attempts use, once a second at most; the memory of young ones each time."""
         self._now = now
         if now < self._look_at:
+            # An attempt may fill its memory and end between two looks, and those after it go by what it came to.
+            self._read_memory(job for job in self._jobs.placed if now - job.started_at < YOUNG_S)
             return
         self._look_at = now + LOOK_S
         self._looks += 1
@@ -121,7 +125,12 @@ class Admission:
         for job in self._jobs.placed:
             if job.step.cpu_guessed:
                 self._could_use[job.key] = self._cores(job, before)
-            self._memory_use.read(job.key, Holding(*_kind(job), job.started_at), now, self._measured.memory(job))
+        self._read_memory(self._jobs.placed)
+
+    def _read_memory(self, jobs: Iterable[LocalJob]) -> None:
+        for job in jobs:
+            held = self._measured.memory(job)
+            self._memory_use.read(job.key, Holding(*_kind(job), job.started_at), self._now, held)
 
     def _cores(self, job: LocalJob, before: Mapping[str, RateMeter]) -> Taken:
         """Return what each worker of a job takes of its node, with the cores for which it waits."""

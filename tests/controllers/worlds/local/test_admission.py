@@ -190,6 +190,18 @@ def test_trials_wait_for_memory_and_start_as_it_becomes_free() -> None:
     assert machines.admission.let_in.more == 0
 
 
+def test_what_a_short_trial_came_to_between_two_looks_counts_for_those_after_it() -> None:
+    machine = Machines()
+    machine.fake.there = MemoryThere(8 * GB, 8 * GB)
+    machine.start("a", held=0.5 * GB)
+    machine.pass_s(0.5)
+    machine.fake.held["a"] = 6 * GB
+    machine.pass_s(0.5)
+    machine.end("a")
+    assert machine.peak == 6 * GB
+    assert machine.admission.let_in.more == 1
+
+
 def test_one_trial_starts_where_nothing_runs_however_little_memory_there_is() -> None:
     machines = Machines()
     machines.fake.there = MemoryThere(GB, 0.1 * GB)
