@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.commands import run
+from tests.cluster.layout import CGROUP
 from tests.cluster.node_cgroups import HIERARCHIES
 from tests.cluster.processes import start_time
 
@@ -49,9 +50,12 @@ def _lines(*command: str) -> list[str]:
 
 
 def _cgroups() -> Iterator[str]:
-    for folder, below, _ in os.walk(HIERARCHIES):
-        below[:] = [name for name in below if not name.startswith(LOCAL_RUNS)]
-        yield folder
+    """Every group that a cluster could make: one at the top of a hierarchy, or below its own. Others have theirs, too."""
+    for hierarchy in HIERARCHIES.iterdir():
+        for top in hierarchy.iterdir():
+            if top.is_dir() and not top.name.startswith(LOCAL_RUNS):
+                yield str(top)
+        yield from (folder for folder, _, _ in os.walk(hierarchy / CGROUP))
 
 
 def _kernel_settings() -> Iterator[str]:

@@ -99,7 +99,7 @@ def test_ahead_gets_nodes_from_karpenter_though_machines_are_refused_and_slow(
 
 def test_trials_leave_a_node_that_karpenter_lets_expire(bench: Bench, autoscaler: Autoscaler) -> None:
     autoscaler.set_pool(expire="60s")
-    workflow, machines = _training(bench, autoscaler, steps=320)
+    workflow, machines = _training(bench, autoscaler, steps=480)
     _check_left_in_time(bench, workflow, machines)
 
 
