@@ -50,7 +50,7 @@ def _lines(*command: str) -> list[str]:
 
 
 def _cgroups() -> Iterator[str]:
-    """Every group that a cluster could make: one at the top of a hierarchy, or below its own. Others have theirs, too."""
+    """Every group that a cluster could make, at the top of a hierarchy or below its own; others have theirs, too."""
     for hierarchy in HIERARCHIES.iterdir():
         for top in hierarchy.iterdir():
             if top.is_dir() and not top.name.startswith(LOCAL_RUNS):
