@@ -6,8 +6,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hera_specon.errors import SpaceError
-from hera_specon.settings import check_hyperparameter, is_whole
-from hera_specon.space import Choice, Distribution, Value, check_space, choice, integer, log_uniform, uniform
+from hera_specon.settings import check_hyperparameter, is_finite, is_whole
+from hera_specon.space import (
+    Choice,
+    Distribution,
+    Value,
+    check_space,
+    choice,
+    integer,
+    log_uniform,
+    uniform,
+    value_text,
+)
 
 ASSIGNMENT: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*)=(?P<values>.*)", re.DOTALL)
 """A word that sets a hyperparameter. A path has a slash or begins with a dot where its name has an equals sign."""
@@ -15,8 +25,10 @@ FORMS: Final = (
     "lr=log:1e-4:1e-1 for a log-uniform range, dropout=0:0.5 for a uniform one, hidden=32:256:32 for one with steps, "
     "act=relu,tanh for a choice, epochs=3 for one value"
 )
-_WHOLE: Final = re.compile(r"[+-]?(0|[1-9]\d*)")
-_NUMBER: Final = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_WHOLE: Final = re.compile(r"[+-]?(0|[1-9]\d*)", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_LONGEST_NUMBER: Final = 400
+"""The greatest number that a program can hold has 309 digits."""
 _TRUTH: Final = {"true": True, "True": True, "false": False, "False": False}
 _TAGGED: Final = re.compile(r"tag\(\s*log\s*,\s*interval\((?P<inside>[^()]*)\)\s*\)")
 _CALLED: Final = re.compile(r"(?P<call>[a-z]*)(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))")
@@ -29,11 +41,13 @@ _BOUNDS_AND_STEP: Final = 3
 class Assignments:
     """What the assignments of a command line say.
 
-    ``space`` has the hyperparameters that take several values, ``fixed`` those that take one.
+    ``space`` has the hyperparameters that take several values, ``fixed`` those that take one. ``texts`` tells how
+    values were written that ``value_text`` writes differently, as ``1.10``: a program gets what was written.
     """
 
     space: Mapping[str, Distribution] = field(default_factory=dict)
     fixed: Mapping[str, Value] = field(default_factory=dict)
+    texts: Mapping[str, Mapping[Value, str]] = field(default_factory=dict)
 
     @property
     def truths(self) -> tuple[str, ...]:
@@ -56,6 +70,7 @@ def read_assignments(words: Sequence[str]) -> Assignments:
     """
     space: dict[str, Distribution] = {}
     fixed: dict[str, Value] = {}
+    texts: dict[str, Mapping[Value, str]] = {}
     for word in words:
         assignment = ASSIGNMENT.fullmatch(word)
         if assignment is None:
@@ -72,52 +87,78 @@ def read_assignments(words: Sequence[str]) -> Assignments:
             raise SpaceError(problem) from error
         if isinstance(values, Distribution):
             space[name] = values
-        else:
-            fixed[name] = values
+        elif isinstance(values, _Listed):
+            texts |= {name: values.texts} if values.texts else {}
+            if values.fixed:
+                (fixed[name],) = values.values.options
+            else:
+                space[name] = values.values
     if space:
         check_space({**space, **{name: choice(value) for name, value in fixed.items()}})
-    return Assignments(space, fixed)
+    return Assignments(space, fixed, texts)
 
 
 def value_of(text: str) -> Value:
-    """Return the whole number, number, truth value or text that a person means by ``text``."""
+    """Return the whole number, number, truth value or text that a person means by ``text``.
+
+    What no program can hold as a number is text.
+    """
     if text in _TRUTH:
         return _TRUTH[text]
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    return float(text) if _NUMBER.fullmatch(text) else text
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        return text
+    number = int(text) if _WHOLE.fullmatch(text) else float(text)
+    return number if is_finite(number) else text
 
 
-def _values(text: str) -> Distribution | Value:
+@dataclass(frozen=True)
+class _Listed:
+    """Values that were written one by one: what they mean, and how those were written that are written differently."""
+
+    values: Choice
+    texts: Mapping[Value, str]
+    fixed: bool = False
+
+
+def _listed(parts: Sequence[str], *, fixed: bool = False) -> _Listed:
+    """Return the values that ``parts`` write.
+
+    Where two are equal, as 3.1 and 3.10, all are texts: they differ for the program. Beside a text, a number that is
+    written differently is a text as well.
+
+    Raises:
+        SpaceError: A hyperparameter may not have one of them, or one comes twice.
+    """
+    values = [value_of(part) for part in parts]
+    if len(set(values)) < len(values):
+        values = list(parts)
+    elif any(isinstance(value, str) for value in values):
+        values = [
+            value if isinstance(value, bool) or value_text(value) == part else part
+            for value, part in zip(values, parts, strict=True)
+        ]
+    texts = {value: part for value, part in zip(values, parts, strict=True) if value_text(value) != part}
+    return _Listed(choice(*values), texts, fixed)
+
+
+def _values(text: str) -> Distribution | _Listed:
     if tagged := _TAGGED.fullmatch(text):
         return _log(tagged["inside"], _parts(tagged["inside"], ","))
     if called := _CALLED.fullmatch(text):
         inside = called["square"] if called["round"] is None else called["round"]
         return _call(called["call"], inside)
     if "," in text:
-        return choice(*map(value_of, _parts(text, ",")))
-    if ":" in text:
-        return _range(text)
-    (only,) = _parts(text, ",")
-    return _check(value_of(only))
+        return _listed(_parts(text, ","))
+    return _range(text) if ":" in text else _listed(_parts(text, ","), fixed=True)
 
 
-def _check(value: Value) -> Value:
-    """Return ``value`` if a hyperparameter may have it.
-
-    Raises:
-        SpaceError: It may not.
-    """
-    return choice(value).options[0]
-
-
-def _call(name: str, inside: str) -> Distribution | Value:
+def _call(name: str, inside: str) -> Distribution | _Listed:
     """Return what ``name(inside)`` or ``name[inside]`` means."""
     if name in {"", "choice"} and ":" not in inside:
-        return choice(*map(value_of, _parts(inside, ",")))
+        return _listed(_parts(inside, ","))
     separator = ":" if ":" in inside else ","
     parts = _parts(inside, separator)
-    calls: Mapping[str, Callable[[], Distribution | Value]] = {
+    calls: Mapping[str, Callable[[], Distribution | _Listed]] = {
         "": lambda: _range(inside),
         "interval": lambda: uniform(*_two_numbers(inside, parts)),
         "uniform": lambda: uniform(*_two_numbers(inside, parts)),
@@ -130,13 +171,13 @@ def _call(name: str, inside: str) -> Distribution | Value:
     return calls[name]()
 
 
-def _range(text: str) -> Distribution | Value:
+def _range(text: str) -> Distribution | _Listed:
     """Return the range that colons make; text in which they are no range, such as an address, is a value."""
     head, *rest = parts = text.split(":")
     if head == _LOG:
         return _log(text, rest)
     if not _NUMBER.fullmatch(head):
-        return _check(text)
+        return _listed([text], fixed=True)
     numbers = _numbers(text, parts)
     if len(numbers) not in {_BOUNDS, _BOUNDS_AND_STEP}:
         problem = f"{text!r} is no LOW:HIGH or LOW:HIGH:STEP"

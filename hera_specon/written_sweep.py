@@ -28,14 +28,16 @@ class WrittenSweep:
     """A sweep of ``command``, whose words may have ``{name}`` in the place of a hyperparameter.
 
     ``fixed`` are hyperparameters of one value, passed like the others: each as ``flags`` says, a bare flag or words for
-    each truth value, else as ``--name=value``. ``search`` is ``random``, ``grid``, ``tpe``,
-    ``cmaes`` or a class of Optuna's samplers. ``trials`` is None for a grid.
+    each truth value, else as ``--name=value``. ``texts`` tells how values were written that ``value_text`` writes
+    differently. ``search`` is ``random``, ``grid``, ``tpe``, ``cmaes`` or a class of Optuna's samplers. ``trials`` is
+    None for a grid.
     """
 
     command: tuple[str, ...]
     space: Mapping[str, Distribution]
     fixed: Mapping[str, Value] = field(default_factory=dict)
     flags: Mapping[str, str | Mapping[bool, str]] = field(default_factory=dict)
+    texts: Mapping[str, Mapping[Value, str]] = field(default_factory=dict)
     objective: Objective
     search: str = "random"
     trials: int | None = None
@@ -66,7 +68,7 @@ class WrittenSweep:
     def words(self, point: Mapping[str, Value]) -> list[str]:
         """Return the command line of the trial that has the values in ``point``."""
         values = {**self.fixed, **point}
-        texts = {name: value_text(value) for name, value in values.items()}
+        texts = {name: self._text(name, value) for name, value in values.items()}
         arguments = [word for name in self.passed for word in self._arguments(name, values[name])]
         return [*(_fill(word, texts) for word in self.command), *arguments]
 
@@ -85,14 +87,18 @@ class WrittenSweep:
         """Return the arguments that pass a value."""
         form = self.flags.get(name)
         if form is None:
-            return [f"--{name}={value_text(value)}"]
+            return [f"--{name}={self._text(name, value)}"]
         if isinstance(form, str):
             return [form] if value else []
         return [form[bool(value)]]
 
+    def _text(self, name: str, value: Value) -> str:
+        """Return ``value`` as the program gets it."""
+        return self.texts.get(name, {}).get(value, value_text(value))
+
     def _settings(self) -> Iterator[str]:
         """Yield the lines between the brackets of ``Sweep(...)``."""
-        fixed = {name: value_text(value) for name, value in self.fixed.items()}
+        fixed = {name: self._text(name, value) for name, value in self.fixed.items()}
         places = {name: self._place(name) for name in self.space}
         words = [_fill(word, fixed | places) for word in self.command]
         args = [word for name in self.passed if name in fixed for word in self._arguments(name, self.fixed[name])]
@@ -102,7 +108,7 @@ class WrittenSweep:
         if args:
             yield from _list_words("args", args)
         yield "space={"
-        yield from (f"    {_quote(name)}: {code_of(values)}," for name, values in self.space.items())
+        yield from (f"    {_quote(name)}: {code_of(values)}," for name, values in self._space.items())
         yield "},"
         yield from self._flags()
         if self.search != "random":
@@ -112,15 +118,28 @@ class WrittenSweep:
         yield f"seed={self.seed},"
         yield f"objective={self.objective.direction.value}({_quote(self.objective.metric)}),"
 
+    @property
+    def _space(self) -> Mapping[str, Distribution]:
+        """The space of the file: a place in the command gets the very value, so it is text where a text differs."""
+        return {
+            name: Choice(tuple(self._text(name, value) for value in values.options))
+            if name in self.texts and name in self._placed and isinstance(values, Choice)
+            else values
+            for name, values in self.space.items()
+        }
+
     def _flags(self) -> Iterator[str]:
         """Yield the line that says how hyperparameters are passed that are not passed as ``--name=value``."""
         forms = {name: "None" for name in self.space if name in self._placed}
         why = "  # the command has a place for each of these" if forms else ""
-        for name, form in self.flags.items():
-            if name in self.passed and name in self.space:
-                why = ""
-                words = [] if isinstance(form, str) else [f"{value}: {_quote(word)}" for value, word in form.items()]
-                forms[name] = _quote(form) if isinstance(form, str) else f"{{{', '.join(words)}}}"
+        for name, values in self.space.items():
+            form = self.flags.get(name)
+            if name in self._placed or (form is None and name not in self.texts):
+                continue
+            why = ""
+            options = (values.values() or ()) if form is None else () if isinstance(form, str) else form
+            words = [f"{_literal(value)}: {_quote(self._arguments(name, value)[0])}" for value in options]
+            forms[name] = _quote(form) if isinstance(form, str) else f"{{{', '.join(words)}}}"
         if forms:
             yield f"flags={{{', '.join(f'{_quote(name)}: {form}' for name, form in forms.items())}}},{why}"
 
@@ -137,7 +156,7 @@ class WrittenSweep:
         return SEARCHES.get(self.search, f"sampler({_quote(self.search)})")
 
     def _imports(self) -> set[str]:
-        code = [code_of(values) for values in self.space.values()]
+        code = [code_of(values) for values in self._space.values()]
         search = [] if self.search in BEFOREHAND else [self._search_code]
         return {"Sweep", self.objective.direction.value, *(call.partition("(")[0] for call in [*code, *search])}
 

@@ -1,11 +1,13 @@
 """What two orders of the same sweep differ in, in words that its author knows."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from controllers.local_run.order import Order
-from controllers.worlds.local.workflow import PlannedTrial
+from controllers.worlds.local.read_programs import local_command
+from controllers.worlds.local.workflow import PlannedTrial, PodStep
 from mlflow_hooks import contract
 
 _MOST_LINES: Final = 12
@@ -38,18 +40,24 @@ def changes(before: Order, now: Order) -> list[str]:
 
 def trial_that_differs(before: Order, now: Order) -> str | None:
     """Return the first trial of ``before`` that is trained in another way under ``now``, or is missing there."""
-    old, new = (
-        {trial.step.env[contract.ENV_TRIAL_ID]: _trained(trial) for trial in _planned(of)} for of in (before, now)
-    )
-    return next((name.partition(".")[2] for name, trained in old.items() if new.get(name) != trained), None)
+    old, new = ({trial.step.env[contract.ENV_TRIAL_ID]: trial.step for trial in _planned(of)} for of in (before, now))
+    different = (name for name, step in old.items() if name not in new or not _same_training(step, new[name]))
+    return next((name.partition(".")[2] for name in different), None)
 
 
 def _planned(order: Order) -> Sequence[PlannedTrial]:
     return order.program("check").trials()
 
 
-def _trained(trial: PlannedTrial) -> tuple[object, ...]:
-    return trial.step.environment, trial.step.command, trial.step.args, trial.step.source
+def _same_training(old: PodStep, new: PodStep) -> bool:
+    if (old.environment, old.source) != (new.environment, new.source):
+        return False
+    # A script that chooses words for each value also has those of other trials.
+    return old.command + old.args == new.command + new.args or _words(old) == _words(new)
+
+
+def _words(step: PodStep) -> tuple[str, ...]:
+    return local_command(step.command + step.args, {**os.environ, **step.environment})
 
 
 def _of_trials(before: Sequence[PlannedTrial], now: Sequence[PlannedTrial]) -> Iterator[str]:

@@ -246,6 +246,7 @@ def _one_line(given: Given, assigned: Assignments, seed: int, saved: Path | None
         space=assigned.space,
         fixed=assigned.fixed,
         flags={name: form for file in _scripts(command) for name, form in truth_flags(file, assigned.truths).items()},
+        texts=assigned.texts,
         objective=objective or minimize("loss"),
         search=search,
         trials=trials,

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from controllers.core import labels
 from controllers.core.errors import SpeconError
 from controllers.local_run import cut_short
+from controllers.local_run.changes import trial_that_differs
 from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.reviving import take_on_changes
 from controllers.local_run.run_folder import RunFolder, find_or_make_run
@@ -145,3 +146,25 @@ def test_what_has_not_ended_goes_on_with_the_new_retries_and_what_a_search_found
     (kept,) = load_ledger(tmp_path / "ledger.json").jobs.values()
     assert kept.step.retry == new.trials()[0].step.retry != step.retry
     assert kept.step.annotations[f"{labels.ANNOTATION_PARAM}lr"] == "0.1"
+
+
+def flags(words: dict[float, str]) -> dict[str, str]:
+    return {
+        "space": f"dict(lr=choice({', '.join(map(str, words))}))",
+        "more": f"search='grid', flags={{'lr': {words}}}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "differs"),
+    [
+        ({0.001: "--lr=1e-3", 0.1: "--lr=.1"}, None),
+        ({0.001: "--lr=1e-3", 0.1: "--lr=.1", 0.2: "--lr=.20"}, None),
+        ({0.001: "--rate=1e-3", 0.1: "--lr=.1"}, "s.t000"),
+        ({0.001: "--lr=1e-3", 0.2: "--lr=.20"}, "s.t001"),
+        ({0.001: "--lr=1e-3"}, "s.t001"),
+    ],
+)
+def test_words_for_more_values_leave_the_trials_as_they_were(words: dict[float, str], differs: str | None) -> None:
+    before = order(**flags({0.001: "--lr=1e-3", 0.1: "--lr=.1"}))
+    assert trial_that_differs(before, order(**flags(words))) == differs

@@ -19,6 +19,15 @@ TRUTHS = (True, False)
         ("16,auto", choice(16, "auto")),
         ("007,1_000", choice("007", "1_000")),
         ("nan,inf", choice("nan", "inf")),
+        ("1.10,3.10", choice(1.1, 3.1)),
+        ("3.1,3.10", choice("3.1", "3.10")),
+        ("1,1.0", choice("1", "1.0")),
+        ("1,true", choice("1", "true")),
+        ("-0,0", choice("-0", "0")),
+        ("1e10,0x1f", choice("1e10", "0x1f")),
+        ("1\u0662,\uff11", choice("1\u0662", "\uff11")),
+        ("1e400,-1e400", choice("1e400", "-1e400")),
+        (f"{'9' * 5000},1", choice("9" * 5000, 1)),
         ("log:1e-4:1e-1", log_uniform(0.0001, 0.1)),
         ("log:16:1024", integer(16, 1024, log=True)),
         ("0:0.5", uniform(0, 0.5)),
@@ -56,11 +65,24 @@ def test_the_forms_of_guild_ai_and_hydra_are_understood(values: str, meant: Dist
 
 @pytest.mark.parametrize(
     ("values", "value"),
-    [("3", 3), ("1e-3", 0.001), ("true", True), ("adam", "adam"), ("s3://bucket/x", "s3://bucket/x"), ("a=b", "a=b")],
+    [
+        ("3", 3),
+        ("9" * 400, "9" * 400),
+        ("1e-3", 0.001),
+        ("true", True),
+        ("adam", "adam"),
+        ("s3://bucket/x", "s3://bucket/x"),
+        ("a=b", "a=b"),
+    ],
 )
 def test_a_single_value_is_the_same_in_all_trials(values: str, value: Value) -> None:
     found = read_assignments(["lr=1,2", f"x={values}"])
     assert (found.fixed, list(found.space)) == ({"x": value}, ["lr"])
+
+
+def test_texts_are_kept_of_values_that_are_written_differently() -> None:
+    found = read_assignments(["lr=0.1,1e-3", "amp=True,false", "n=+5", "x=16,auto"])
+    assert found.texts == {"lr": {0.001: "1e-3"}, "amp": {True: "True"}, "n": {5: "+5"}}
 
 
 def test_names_may_have_dots_and_dashes() -> None:
@@ -80,6 +102,8 @@ def test_names_may_have_dots_and_dashes() -> None:
         ("lr=log:1", "no LOW and HIGH"),
         ("lr=5:1", "low must be below high"),
         ("lr=1,1", "more than once"),
+        ("lr=1e3,1000,1e3", "more than once"),
+        ("lr=0:1e400", "'1e400' in '0:1e400' is no number"),
         ("lr=0.1:1:5", "step="),
         ("lr=normal(0,1)", r"there is no normal\(\)"),
         ("lr=range(0,1,0.1)", "range.. takes whole numbers"),

@@ -15,6 +15,7 @@ _MOST_SKEW_S: Final = 30.0
 _MOST: Final = 200
 _FINE: Final = 200
 _LOGIN: Final = frozenset({401, 403})
+_FROM_A_COPY: Final = "install them in the image, from a copy of the repository"
 _REPORTS: Final = "workflowtaskresults"
 
 
@@ -163,10 +164,9 @@ def _check_state(report: Mapping[str, Any]) -> Iterator[Finding]:
     if not where:
         return
     if missing := text(report, "state", "hooks", most=_MOST):
-        advice = "Trials keep checkpoints in a store by the hooks: install them in the image."
-        yield fault(
-            subject, f"the image cannot reach {where}: {missing}", advice, "pip install 'hera-specon-hooks[stores]'"
-        )
+        advice = f"Trials keep checkpoints in a store by the hooks: {_FROM_A_COPY}."
+        command = "pip install 'hera-specon/packages/hooks[stores]'"
+        yield fault(subject, f"the image cannot reach {where}: {missing}", advice, command)
         return
     error = text(report, "state", "error", most=_MOST)
     if error or at(report, "state", "whole") is not True:
@@ -224,5 +224,9 @@ def _check_self(report: Mapping[str, Any]) -> Iterator[Finding]:
     if hooks:
         yield ok("image", f"Python {python}, hera-specon-hooks {hooks}")
     else:
-        advice = "Trials that move begin again from nothing, unless the program itself saves and goes on."
-        yield warning("image", f"Python {python} without the hooks", advice, "pip install hera-specon-hooks")
+        advice = (
+            "Trials that move begin again from nothing, unless the program itself saves and goes on. For the hooks, "
+            f"{_FROM_A_COPY}."
+        )
+        command = "pip install hera-specon/packages/hooks"
+        yield warning("image", f"Python {python} without the hooks", advice, command)
