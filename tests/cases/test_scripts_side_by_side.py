@@ -78,7 +78,7 @@ with trial() as t:
     for step in t.steps(4):
         best.write_text(str(t.params["x"]))
         time.sleep(0.5)
-        t.log(loss=int(best.read_text()))
+        t.log(loss=int(best.read_text() or 0))  # the other may be about to write it
 """,
 }
 

@@ -13,13 +13,13 @@ import pytest
 
 from tests.docs.page_blocks import blocks
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "tutorial" / "first-sweep.md"
 _QUICKER: Final = {"choice(100, 200, 400)": "choice(4, 8)", "mlflow server": None, "pip install": None}
 """What the test runs otherwise than a reader: shorter trainings, no server that never ends, no second installation."""
-_LONGEST_S: Final = 240
+_LONGEST_S: Final = 900
 
 
 @pytest.fixture(scope="module")
