@@ -38,7 +38,8 @@ class FoundRun:
 
     ``going_on`` tells that it has not ended; ``began`` is when it was made, in milliseconds since 1970. ``attempt`` is
     the token of the attempt whose script made it, empty where our hooks or a controller did; ``parent`` the id of the
-    run that it is nested under. ``remark`` is what to know of its values, empty for nothing.
+    run that it is nested under. ``remark`` is what to know of its values, empty for nothing;
+    ``unsure`` tells that MLflow did not answer what these are.
     """
 
     trial: TrialId
@@ -50,6 +51,7 @@ class FoundRun:
     attempt: str = ""
     parent: str = ""
     remark: str = ""
+    unsure: bool = False
 
     @property
     def holds_data(self) -> bool:

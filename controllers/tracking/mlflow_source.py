@@ -175,7 +175,7 @@ class MlflowSource:
         give_up: float | None = None
         for run in runs_read:
             before = self._seen.get(run.run_id)
-            if before is not None and _alike(before.run, run):
+            if before is not None and _alike(before.run, run) and not before.counted.unsure:
                 counted[run.run_id] = before.counted
             elif not may_go_back(run):
                 counted[run.run_id] = run
@@ -205,7 +205,7 @@ class MlflowSource:
         for run in runs_read:
             self._newest = max(self._newest, run.began)
             before = self._seen.get(run.run_id)
-            changed = before is None or not _alike(before.run, run)
+            changed = before is None or before.counted.unsure or not _alike(before.run, run)
             if before is not None and not changed:
                 self._seen[run.run_id] = replace(before, read_s=now)
             else:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.core.objectives import went_back
@@ -33,9 +34,7 @@ def may_go_back(run: FoundRun) -> bool:
 def newest_by_time(client: MlflowClient, run: FoundRun, names: Iterable[str]) -> FoundRun:
     """Return a run with the points of the metrics of those ``names`` that were logged last, and a remark if others are.
 
-    Raises:
-        MlflowException: MLflow is away or refuses.
-        OSError: it is away.
+    It is ``unsure`` where MLflow is away or refuses: ask again.
     """
     # What never came beyond step 0 went nowhere back.
     asked = [name for name in dict.fromkeys(names) if name in run.metrics and run.metrics[name].step > 0]
@@ -46,6 +45,8 @@ def newest_by_time(client: MlflowClient, run: FoundRun, names: Iterable[str]) ->
         except TooMuchError:
             run = unknown(run, f"{name[:_LONGEST_NAME]!r} has more points in MLflow than are read")
             continue
+        except (MlflowException, OSError):
+            return replace(unknown(run, f"MLflow does not tell the points of {name[:_LONGEST_NAME]!r}"), unsure=True)
         if newest.step < shown.step:
             run = replace(run, metrics={**run.metrics, name: newest}, remark=went_back(name, shown.step, newest.step))
     return run

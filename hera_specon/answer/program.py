@@ -220,11 +220,13 @@ def with_newest(runs: dict[str, dict[str, Any]]) -> None:
 
 
 def last_point(run_id: str, key: str) -> dict[str, Any] | None:
-    """Return the point of a metric that was logged last, None where there are too many to tell."""
+    """Return the point of a metric that was logged last, None where MLflow does not tell, or there are too many."""
     query, newest, token = {"run_id": run_id, "metric_key": key, "max_results": POINTS}, None, ""
     for _ in range(MOST_PAGES):
         page = dict(query, page_token=token) if token else query
-        answer = needed("metrics/get-history?" + urllib.parse.urlencode(page))
+        answer = ask("metrics/get-history?" + urllib.parse.urlencode(page))
+        if "error_code" in answer:
+            return None
         points = answer.get("metrics", []) + ([newest] if newest else [])
         newest = max(points, key=lambda one: (int(one.get("timestamp", 0)), int(one.get("step", 0))), default=None)
         token = answer.get("next_page_token", "")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mlflow.entities import Metric
+from mlflow.exceptions import MlflowException
 
 from controllers.core.model import TrialId
 from controllers.tracking.client import CarefulClient
@@ -100,6 +101,25 @@ def test_the_controller_the_status_and_the_last_step_count_the_same_value(sweep:
         name: value for name, (value, _) in expected.items()
     }
     assert told.said.count("went back") == sum("went back" in sample.remark for sample in samples.values())
+
+
+def test_an_mlflow_that_does_not_tell_the_points_is_asked_again(
+    sweep: EndedSweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(sweep, 0, [Made([*FIRST_PHASE, (0, 0.9)])])
+    client, objectives = CarefulClient(sweep.uri), {TrialId(f"{sweep.id}.t000"): "loss"}
+    source = MlflowSource(client, lambda: Scope([sweep.experiment], sweep.id), lambda: objectives, float)
+
+    def refuse(*_: object) -> None:
+        message = "no such endpoint"
+        raise MlflowException(message)
+
+    with monkeypatch.context() as without:
+        without.setattr("controllers.tracking.newest_by_time.history_answer", refuse)
+        (shown,) = source.poll(whole=True).values()
+    assert (shown.value, "not known" in shown.remark, source.away) == (0.1, True, False)
+    (known,) = source.poll(whole=True).values()
+    assert (known.value, "went back" in known.remark) == (0.9, True)
 
 
 def test_points_on_several_pages_are_all_read_and_too_many_are_said(
