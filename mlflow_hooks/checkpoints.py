@@ -34,7 +34,7 @@ class Checkpoint:
     """A checkpoint whose files are all there: ``step`` is the step to go on with.
 
     ``states`` names its folders, one per tracked state; ``cpu_seconds`` is what the trial had used, and ``points`` how
-    many bytes its journal had, None where an older version made it.
+    many bytes its journal had before what an attempt that goes on from here logs again; None where nobody knows.
     """
 
     step: int

@@ -65,10 +65,14 @@ def _quoted(key: str) -> str:
 
 @dataclass(slots=True)
 class _Rise:
-    """Steps of a key that grew: the ``last`` of them, and how many ``times`` it was logged at that."""
+    """Steps of a key that grew: the ``last`` of them, and how many ``times`` it was logged at that.
+
+    ``start`` is how many bytes the journal had before it, None where another trial logged it.
+    """
 
     last: int
     times: int
+    start: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +142,11 @@ class Journal:
         self._handle, self._fence = handle, fence
         offset = 0
         for line in lines:
-            offset += len(line) + 1
             if (point := Point.decode(line)) is not None:
-                self._count(point, repeated=self._repeats_from is None or offset > self._repeats_from)
+                self._count(point)
+                if self._repeats_from is None or offset >= self._repeats_from:
+                    self._expect(point, offset)
+            offset += len(line) + 1
         known = ONCE & self.high_water.keys()
         fresh = [point for point in self.fresh(self._waiting) if point.key not in known]
         self._unwritten = self._lines(fresh)
@@ -164,8 +170,21 @@ class Journal:
         self._repeats_from = offset
         if offset is not None:
             self._repeats.clear()
-            for point in filter(None, map(Point.decode, _unsent_lines(self.path.parent, offset))):
-                self._expect(point)
+            for line in _unsent_lines(self.path.parent, offset):
+                if (point := Point.decode(line)) is not None:
+                    self._expect(point, offset)
+                offset += len(line)
+
+    def repeated_beyond(self) -> int | None:
+        """Return what ``repeat_from`` takes in an attempt that goes on from now; to be asked after ``sync``.
+
+        That is the end of the file, unless this attempt is still repeating what earlier ones logged.
+        """
+        starts = [rises[0].start for key, rises in self._repeats.items() if rises and not key.startswith(_OURS)]
+        if not starts:
+            return os.fstat(self._handle).st_size
+        known = [start for start in starts if start is not None]
+        return min(known) if len(known) == len(starts) else None
 
     def fresh(self, points: Iterable[Point]) -> list[Point]:
         """Return what is new of ``points``, which this attempt logs, and what has become so with them."""
@@ -208,28 +227,27 @@ class Journal:
         self.append(new)
         for point in new:
             self._count(point)
+            self._expect(point, None)
 
     def note(self, key: str, step: int, value: float) -> None:
         """Add one value of now, unless ``key`` was logged at that step or beyond."""
         self.take_over([Point(key, value, step, int(time.time() * 1000))])
 
-    def _count(self, point: Point, *, repeated: bool = True) -> None:
+    def _count(self, point: Point) -> None:
         before = self.high_water.get(point.key)
         if before is not None and point.step > before:
             self.stride[point.key] = point.step - before
         self.high_water[point.key] = point.step if before is None else max(before, point.step)
         self.latest[point.key] = point.value
         self._note_stamp(point)
-        if repeated:
-            self._expect(point)
 
-    def _expect(self, point: Point) -> None:
-        """Expect a point of an earlier attempt once more."""
+    def _expect(self, point: Point, offset: int | None) -> None:
+        """Expect a point of an earlier attempt, which stands at ``offset``, once more."""
         rises = self._repeats.setdefault(point.key, [])
         if not rises or point.step < rises[-1].last:
             if self._repeats_from is None:
                 rises.clear()
-            rises.append(_Rise(point.step, 1))
+            rises.append(_Rise(point.step, 1, offset))
         elif point.step == rises[-1].last:
             rises[-1].times += 1
         else:
@@ -306,10 +324,6 @@ class Journal:
             self._complain(error)
             return False
         return True
-
-    def size(self) -> int:
-        """Return how many bytes the file has, after ``sync``."""
-        return os.fstat(self._handle).st_size
 
     def close(self) -> None:
         """Let the file go; what is appended later is reported, not written."""

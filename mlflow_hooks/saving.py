@@ -184,7 +184,7 @@ class Saving(Restoring):
             try:
                 contents = self._contents() if beside and first else {}
                 copies = self._copies(contents)
-                made_at = MadeAt(step, metrics.cpu_seconds(), journal.size())
+                made_at = MadeAt(step, metrics.cpu_seconds(), journal.repeated_beyond())
                 draft = Draft.of(self._states, contents, self._checkpoints, made_at, copies=copies)
                 if beside and first and draft.nbytes >= BESIDE_BYTES:
                     self._writing = Writing(draft, allowed, began)

@@ -203,7 +203,7 @@ def test_a_second_phase_that_is_resumed_goes_on_as_if_nobody_had_killed_it(tmp_p
 def test_a_second_phase_without_a_point_yet_is_logged_after_a_resume(tmp_path: Path) -> None:
     logged_again(tmp_path, *((step, 1.0) for step in range(10)))
     journal = Journal(tmp_path)
-    journal.repeat_from(journal.size())
+    journal.repeat_from((tmp_path / POINTS).stat().st_size)
     Metrics(journal, "loss", 0.0).log({"loss": 0.5}, 0)
     journal.close()
     assert losses(tmp_path)[-1] == (0, 0.5)

@@ -125,13 +125,18 @@ def train_in_phases(*, leave_before: int | None = None, fail_in: int | None = No
 
 @pytest.mark.parametrize("leave_before", [3, 5, 6])
 @pytest.mark.parametrize("fail_in", [6, 9])
+@pytest.mark.parametrize("repeats_up_to", [None, 4, 5, 7])
 def test_a_trial_of_two_phases_logs_what_an_undisturbed_one_logs(
-    tmp_path: Path, leave_before: int, fail_in: int
+    tmp_path: Path, leave_before: int, fail_in: int, repeats_up_to: int | None
 ) -> None:
+    """An attempt may also save and leave while it still repeats what one before it logged."""
     with pytest.raises(MigrationExit):
         train_in_phases(leave_before=leave_before)
     with pytest.raises(RuntimeError):
         train_in_phases(fail_in=fail_in)
+    if repeats_up_to is not None and repeats_up_to > leave_before:
+        with pytest.raises(MigrationExit):
+            train_in_phases(leave_before=repeats_up_to)
     train_in_phases()
     logged = [(point.step, point.value) for point in points_of(tmp_path / "s.a") if point.key == "loss"]
     assert logged == [(epoch % 5, 3 * epoch + part + 1) for epoch in range(10) for part in range(3)]
