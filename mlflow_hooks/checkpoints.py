@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -33,13 +33,24 @@ _MOST_COPIES: Final = 3
 class Checkpoint:
     """A checkpoint whose files are all there: ``step`` is the step to go on with.
 
-    ``states`` names its folders, one per tracked state; ``cpu_seconds`` is what the trial had used.
+    ``states`` names its folders, one per tracked state; ``cpu_seconds`` is what the trial had used, and ``points`` how
+    many bytes its journal had before what an attempt that goes on from here logs again; None where nobody knows.
     """
 
     step: int
     folder: Path
     states: tuple[str, ...]
     cpu_seconds: float
+    points: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeAt:
+    """Where a training stands as a checkpoint is made: see ``Checkpoint``."""
+
+    step: int
+    cpu_seconds: float
+    points: int | None = None
 
 
 class BrokenCheckpointError(Exception):
@@ -101,7 +112,7 @@ class Checkpoints:
         the checkpoint becomes visible.
         """
         beside = self.begin(step)
-        return self.keep(step, beside, write(beside), cpu_seconds, allowed)
+        return self.keep(MadeAt(step, cpu_seconds), beside, write(beside), allowed)
 
     def begin(self, step: int) -> Path:
         """Return an empty folder for the states of a checkpoint, which ``keep`` makes visible."""
@@ -111,16 +122,14 @@ class Checkpoints:
         beside.mkdir()
         return beside
 
-    def keep(
-        self, step: int, beside: Path, states: tuple[str, ...], cpu_seconds: float, allowed: Callable[[], bool]
-    ) -> bool:
+    def keep(self, made_at: MadeAt, beside: Path, states: tuple[str, ...], allowed: Callable[[], bool]) -> bool:
         """Make the checkpoint in ``beside`` outlive a loss of power, and then visible, as ``save`` does."""
-        kept = self.folder / _name(step)
+        kept = self.folder / _name(made_at.step)
         files = sorted(path for path in beside.rglob("*") if path.is_file() and path != beside / MANIFEST)
         for path in files:
             sync(path)
         sums = {path.relative_to(beside).as_posix(): _sha256(path) for path in files}
-        content = {"step": step, "states": list(states), "cpu_seconds": cpu_seconds, "sha256": sums}
+        content = {**asdict(made_at), "states": list(states), "sha256": sums}
         (beside / MANIFEST).write_text(json.dumps(content, indent=1))
         sync(beside / MANIFEST)
         if not allowed():
@@ -130,7 +139,7 @@ class Checkpoints:
         beside.rename(kept)
         sync(self.folder)
         # Later ones could not be read when this attempt began: the next one may be able to.
-        for old in [folder for folder in self._folders() if _step(folder) <= step][KEPT:]:
+        for old in [folder for folder in self._folders() if _step(folder) <= made_at.step][KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
         return True
 
@@ -178,7 +187,9 @@ class Checkpoints:
                     raise
                 continue
             manifest = json.loads((beside / MANIFEST).read_text())
-            (beside / MANIFEST).write_text(json.dumps({**manifest, "cpu_seconds": cpu_seconds}, indent=1))
+            # What the other had logged by then stands in its own journal.
+            own = {"cpu_seconds": cpu_seconds, "points": None}
+            (beside / MANIFEST).write_text(json.dumps({**manifest, **own}, indent=1))
             for path in (file for file in beside.rglob("*") if file.is_file()):
                 sync(path)
             return _verified(beside)
@@ -218,7 +229,11 @@ def _verified(folder: Path) -> Checkpoint:
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
         checkpoint = Checkpoint(
-            int(manifest["step"]), folder, tuple(manifest["states"]), float(manifest.get("cpu_seconds", 0.0))
+            int(manifest["step"]),
+            folder,
+            tuple(manifest["states"]),
+            float(manifest.get("cpu_seconds", 0.0)),
+            None if manifest.get("points") is None else int(manifest["points"]),
         )
         sums = dict(manifest["sha256"])
     except (FileNotFoundError, KeyError, TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlflow_hooks.checkpoints import Checkpoints
+from mlflow_hooks.checkpoints import Checkpoints, MadeAt
 from mlflow_hooks.states import Content, State
 
 
@@ -17,17 +17,16 @@ class CopyError(Exception):
 
 @dataclass(frozen=True)
 class Draft:
-    """A checkpoint before ``step``, in a folder that nobody takes for one yet.
+    """A checkpoint in a folder that nobody takes for one yet.
 
     ``copied`` are the contents that are still to be written, by the state's name; ``states`` are the names of all.
     """
 
     checkpoints: Checkpoints
-    step: int
+    made_at: MadeAt
     folder: Path
     states: tuple[str, ...]
     copied: Mapping[str, Content]
-    cpu_seconds: float
 
     @classmethod
     def of(
@@ -35,8 +34,7 @@ class Draft:
         states: Mapping[str, State],
         contents: Mapping[str, Content],
         checkpoints: Checkpoints,
-        step: int,
-        cpu_seconds: float,
+        made_at: MadeAt,
         *,
         copies: bool,
     ) -> "Draft":
@@ -47,7 +45,7 @@ class Draft:
         Raises:
             CopyError: a state cannot be copied.
         """
-        folder = checkpoints.begin(step)
+        folder = checkpoints.begin(made_at.step)
         for name, state in states.items():
             (folder / name).mkdir()
             if name not in contents:
@@ -56,7 +54,7 @@ class Draft:
                 _copy(contents[name])
             else:
                 contents[name].write(folder / name)
-        return cls(checkpoints, step, folder, tuple(states), contents if copies else {}, cpu_seconds)
+        return cls(checkpoints, made_at, folder, tuple(states), contents if copies else {})
 
     @property
     def nbytes(self) -> int:
@@ -68,7 +66,7 @@ class Draft:
         """Write the rest, and make a checkpoint of it if that is ``allowed``; return whether it was."""
         for name, content in self.copied.items():
             content.write(self.folder / name)
-        return self.checkpoints.keep(self.step, self.folder, self.states, self.cpu_seconds, allowed)
+        return self.checkpoints.keep(self.made_at, self.folder, self.states, allowed)
 
 
 def _copy(content: Content) -> None:
@@ -99,7 +97,7 @@ class Writing(threading.Thread):
         self._draft: Draft | None = draft
         self._allowed = allowed
         self.began = began
-        self.step = draft.step
+        self.step = draft.made_at.step
         self.kept = False
         self.error: Exception | None = None
         self.took_s = math.inf

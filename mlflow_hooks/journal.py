@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -26,8 +26,9 @@ KEPT = "points.kept"
 """How many bytes of the journal a store of objects holds, where there is one: MLflow gets no more than these."""
 MOST_STEP: Final = 2**63
 """MLflow keeps steps in 64 bits."""
-ONCE: Final = frozenset({contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL})
+ONCE: Final = frozenset({contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_BACK, contract.METRIC_STEPS_TOTAL})
 """What a trial logs one time over all its attempts."""
+_OURS: Final = "specon."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,37 @@ def _quoted(key: str) -> str:
     return json.dumps(key)
 
 
+@dataclass(slots=True)
+class _Rise:
+    """Steps of a key that grew: the ``last`` of them, and how many ``times`` it was logged at that.
+
+    ``start`` is how many bytes the journal had before it, None where another trial logged it.
+    """
+
+    last: int
+    times: int
+    start: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """The step and the time of the newest point of a key, and whether its steps ever went back."""
+
+    step: int
+    timestamp: int
+    goes_back: bool
+
+
 class Journal:
     """The points of one trial, open for one attempt.
 
     ``high_water`` holds the highest step of each key that earlier attempts logged, ``latest`` the
-    value there, ``stride`` how far it is from the step before. Steps of a key are expected to grow.
+    value that they logged last, ``stride`` how far the highest step is from the one before. Steps of a key grow, but
+    for a script that counts from 0 again, as in a second phase: the value that was logged last is the one that counts.
+
+    An attempt repeats what came after its checkpoint, and logs that once more. ``fresh`` tells what of it is new. A
+    step that an earlier attempt went beyond is not. In the last step of that attempt, the first values are not, as many
+    as it logged: it may have been killed in the middle, and what comes after these is new.
 
     An attempt that was replaced and does not know it yet writes nothing more: the next one takes the fence before it
     reads.
@@ -91,6 +118,10 @@ class Journal:
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
         self.stride: dict[str, int] = {}
+        self._repeats_from: int | None = None
+        self._repeats: dict[str, list[_Rise]] = {}
+        self._held: dict[str, Point] = {}
+        self._newest: dict[str, _Stamp] = {}
         self._open()
 
     def _open(self) -> None:
@@ -109,11 +140,16 @@ class Journal:
             os.close(handle)
             return
         self._handle, self._fence = handle, fence
-        for point in filter(None, map(Point.decode, lines)):
-            self._count(point)
-        fresh = (point for point in self._waiting if self.is_new(point.key, point.step))
+        offset = 0
+        for line in lines:
+            if (point := Point.decode(line)) is not None:
+                self._count(point)
+                if self._repeats_from is None or offset >= self._repeats_from:
+                    self._expect(point, offset)
+            offset += len(line) + 1
         known = ONCE & self.high_water.keys()
-        self._unwritten = b"".join(point.encode() for point in fresh if point.key not in known)
+        fresh = [point for point in self.fresh(self._waiting) if point.key not in known]
+        self._unwritten = self._lines(fresh)
         self._waiting = []
 
     def _is_open(self) -> bool:
@@ -125,6 +161,58 @@ class Journal:
     def is_new(self, key: str, step: int) -> bool:
         """Return whether no earlier attempt logged ``key`` at ``step`` or beyond."""
         return step > self.high_water.get(key, -1)
+
+    def repeat_from(self, offset: int | None) -> None:
+        """Expect this attempt to log again what stands beyond ``offset``: its checkpoint was made there.
+
+        Where that is not known, it is what came since the steps went back last.
+        """
+        self._repeats_from = offset
+        if offset is not None:
+            self._repeats.clear()
+            for line in _unsent_lines(self.path.parent, offset):
+                if (point := Point.decode(line)) is not None:
+                    self._expect(point, offset)
+                offset += len(line)
+
+    def repeated_beyond(self) -> int | None:
+        """Return what ``repeat_from`` takes in an attempt that goes on from now; to be asked after ``sync``.
+
+        That is the end of the file, unless this attempt is still repeating what earlier ones logged.
+        """
+        starts = [rises[0].start for key, rises in self._repeats.items() if rises and not key.startswith(_OURS)]
+        if not starts:
+            return os.fstat(self._handle).st_size
+        known = [start for start in starts if start is not None]
+        return min(known) if len(known) == len(starts) else None
+
+    def fresh(self, points: Iterable[Point]) -> list[Point]:
+        """Return what is new of ``points``, which this attempt logs, and what has become so with them."""
+        return [new for point in points for new in self._new_with(point)]
+
+    def finished(self) -> list[Point]:
+        """Return what is new as a repeated step is finished: its last values, where there were to be more of them."""
+        return [point for key in list(self._held) if (point := self._let_go(key)) is not None]
+
+    def _new_with(self, point: Point) -> list[Point]:
+        held = self._held.get(point.key)
+        became = self._let_go(point.key) if held is not None and held.step != point.step else None
+        before = [] if became is None else [became]
+        rises = self._repeats.get(point.key)
+        if not rises or point.step > rises[0].last:
+            self._repeats.pop(point.key, None)
+            return [*before, point]
+        if point.step == rises[0].last:
+            rises[0].times -= 1
+            self._held[point.key] = point
+            if not rises[0].times:
+                self._let_go(point.key)
+        return before
+
+    def _let_go(self, key: str) -> Point | None:
+        """Expect no more of the step that is repeated; return its last value, if it is not the one that is there."""
+        rise, held = self._repeats[key].pop(0), self._held.pop(key)
+        return held if rise.times and held.value != self.latest[key] else None
 
     def ours(self) -> bool:
         """Return whether no later attempt has begun, however late this one sees what others write."""
@@ -139,6 +227,7 @@ class Journal:
         self.append(new)
         for point in new:
             self._count(point)
+            self._expect(point, None)
 
     def note(self, key: str, step: int, value: float) -> None:
         """Add one value of now, unless ``key`` was logged at that step or beyond."""
@@ -148,9 +237,47 @@ class Journal:
         before = self.high_water.get(point.key)
         if before is not None and point.step > before:
             self.stride[point.key] = point.step - before
-        if before is None or point.step >= before:
-            self.high_water[point.key] = point.step
-            self.latest[point.key] = point.value
+        self.high_water[point.key] = point.step if before is None else max(before, point.step)
+        self.latest[point.key] = point.value
+        self._note_stamp(point)
+
+    def _expect(self, point: Point, offset: int | None) -> None:
+        """Expect a point of an earlier attempt, which stands at ``offset``, once more."""
+        rises = self._repeats.setdefault(point.key, [])
+        if not rises or point.step < rises[-1].last:
+            if self._repeats_from is None:
+                rises.clear()
+            rises.append(_Rise(point.step, 1, offset))
+        elif point.step == rises[-1].last:
+            rises[-1].times += 1
+        else:
+            rises[-1].last, rises[-1].times = point.step, 1
+
+    def _note_stamp(self, point: Point) -> None:
+        before = self._newest.get(point.key)
+        goes_back = before is not None and (before.goes_back or point.step < before.step)
+        self._newest[point.key] = _Stamp(point.step, point.timestamp, goes_back)
+
+    def _stamped(self, point: Point) -> Iterator[Point]:
+        """Yield a point with a time by which it is the newest where its step alone does not tell.
+
+        MLflow takes the newest at a step, and who reads a history that goes back takes the newest of all: the clocks of
+        two machines may differ by more than a step takes, and two values may come within a millisecond.
+        """
+        before = self._newest.get(point.key)
+        if before is not None and (before.goes_back or point.step <= before.step):
+            earliest = before.timestamp + (1 if point.step <= before.step else 0)
+            point = replace(point, timestamp=max(point.timestamp, earliest))
+            first = contract.METRIC_STEPS_BACK not in self._newest and not point.key.startswith(_OURS)
+            if first and point.step < before.step:
+                marker = Point(contract.METRIC_STEPS_BACK, float(before.step), 0, point.timestamp)
+                self._note_stamp(marker)
+                yield marker
+        self._note_stamp(point)
+        yield point
+
+    def _lines(self, points: Iterable[Point]) -> bytes:
+        return b"".join(stamped.encode() for point in points for stamped in self._stamped(point))
 
     def missing(self, key: str, step: int) -> range:
         """Return the steps before ``step`` at which ``key`` was due after what earlier attempts logged of it.
@@ -165,7 +292,7 @@ class Journal:
         if self._closed:
             self._complain(OSError(errno.EBADF, "the trial has ended"))
         elif self._handle >= 0:
-            self._unwritten += b"".join(point.encode() for point in points)
+            self._unwritten += self._lines(points)
             self._write()
         else:
             self._waiting += points

@@ -47,32 +47,44 @@ class Metrics:
             return
         named = {sendable(key): value for key, value in values.items()}
         numbers = {key: number for key, value in named.items() if (number := self._number(key, value)) is not None}
-        fresh = {key: number for key, number in numbers.items() if self._journal.is_new(key, step)}
+        fresh = self._journal.fresh(_points(numbers, step))
         if self._to_continue:
-            self._warn_of_gaps(fresh, step)
-        if self._objective in fresh:
-            # First in the write, so that a cut never keeps an objective without them.
-            objective = fresh[self._objective]
-            extra: dict[str, float] = {}
-            now = time.monotonic()
-            pause = min(max(CPU_EVERY_S, _CPU_PART * (now - self._began_at)), CPU_LATER_S)
-            if now >= self._cpu_at + pause and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
-                self._cpu_at = now
-                extra |= self._cpu_use()
-            if math.isfinite(objective) and self._is_first(contract.METRIC_OBJECTIVE_FIRST):
-                extra[contract.METRIC_OBJECTIVE_FIRST] = objective
-            fresh = extra | fresh
-        self._append(fresh, step)
+            self._warn_of_gaps((point.key for point in fresh), step)
+        objective = next((point.value for point in reversed(fresh) if point.key == self._objective), None)
+        # First in the write, so that a cut never keeps an objective without them.
+        beside = [] if objective is None else self._beside(objective, step)
+        if fresh:
+            self._journal.append([*beside, *fresh])
+
+    def _beside(self, objective: float, step: int) -> list[Point]:
+        """Return what goes with a new value of the objective, now and then."""
+        extra: dict[str, float] = {}
+        now = time.monotonic()
+        pause = min(max(CPU_EVERY_S, _CPU_PART * (now - self._began_at)), CPU_LATER_S)
+        if now >= self._cpu_at + pause:
+            self._cpu_at = now
+            extra |= self._cpu_use()
+        if math.isfinite(objective) and self._is_first(contract.METRIC_OBJECTIVE_FIRST):
+            extra[contract.METRIC_OBJECTIVE_FIRST] = objective
+        return self._journal.fresh(_points(extra, step))
+
+    def finish_steps(self) -> None:
+        """Journal what is known to count only now: no step is repeated any more that an earlier attempt was killed in.
+
+        It is called before a checkpoint, and at the end. A step of a metric may be many of the training.
+        """
+        if became := self._journal.finished():
+            self._journal.append(became)
 
     def log_cpu(self, step: int) -> None:
         """Journal the CPU seconds that came to the end of training, after its last step."""
-        if self._cpu_at > -math.inf and self._journal.is_new(contract.METRIC_CPU_SECONDS, step):
-            self._append(self._cpu_use(), step)
+        if self._cpu_at > -math.inf and (fresh := self._journal.fresh(_points(self._cpu_use(), step))):
+            self._journal.append(fresh)
 
     def steps_total(self, total: int, step: int) -> None:
         """Journal once how many steps there will be."""
         if self._is_first(contract.METRIC_STEPS_TOTAL):
-            self._append({contract.METRIC_STEPS_TOTAL: float(total)}, step)
+            self._journal.append(_points({contract.METRIC_STEPS_TOTAL: float(total)}, step))
 
     def _is_first(self, key: str) -> bool:
         """Return whether ``key``, which is logged once, still is to be, and take note that it is."""
@@ -106,11 +118,6 @@ class Metrics:
                 self._to_continue.clear()
                 return
 
-    def _append(self, numbers: Mapping[str, float], step: int) -> None:
-        now = int(time.time() * 1000)
-        if numbers:
-            self._journal.append([Point(key, number, step, now) for key, number in numbers.items()])
-
     def _number(self, key: str, value: Any) -> float | None:  # noqa: ANN401 - a float, a tensor, an array of one
         try:
             return float(value.item() if hasattr(value, "item") else value)  # tensors warn at float()
@@ -124,3 +131,8 @@ class Metrics:
         if what not in self._refused:
             report(why)
         self._refused.add(what)
+
+
+def _points(numbers: Mapping[str, float], step: int) -> list[Point]:
+    now = int(time.time() * 1000)
+    return [Point(key, number, step, now) for key, number in numbers.items()]

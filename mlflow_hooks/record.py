@@ -57,6 +57,7 @@ class Record:
             follow_parent(settings, checkpoints, self._journal, owner.held, before.params if before else {})
         self.saving = Saving(checkpoints, owner, checkpoint_every_s, settings.grace_s)
         checkpoint = self.saving.checkpoint
+        self._journal.repeat_from(checkpoint.points if checkpoint else None)
         self._metrics = Metrics(self._journal, settings.objective, checkpoint.cpu_seconds if checkpoint else 0.0)
         self._sender = Sender(self._folder, owner.held) if sends_itself() else None
         self._uploads = (
@@ -115,6 +116,7 @@ class Record:
         """Keep all states as they are before ``step``; large ones ``beside`` the training, if it goes on."""
         if not self._settled:
             self._settle()
+        self._metrics.finish_steps()
         self.saving.save(step, self._journal, self._metrics, beside=beside)
 
     def finish(self, step: int) -> None:
@@ -142,7 +144,8 @@ class Record:
         mark_kept(self._folder, None)
 
     def end(self, status: str) -> None:
-        """Keep how the trial ended, as an MLflow run status."""
+        """Keep how the trial ended, as an MLflow run status; its last step is over."""
+        self._metrics.finish_steps()
         try:
             write_ending(self._folder, Ending.now(status))
         except OSError as full:  # a training that is through must not fail for that

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from mlflow_hooks.checkpoints import STUTTERS, Checkpoint, Checkpoints, pause_after
+from mlflow_hooks.checkpoints import STUTTERS, Checkpoint, Checkpoints, MadeAt, pause_after
 from mlflow_hooks.drafts import CopyError, Draft, Writing
 from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.interruption import Ownership
@@ -184,7 +184,8 @@ class Saving(Restoring):
             try:
                 contents = self._contents() if beside and first else {}
                 copies = self._copies(contents)
-                draft = Draft.of(self._states, contents, self._checkpoints, step, metrics.cpu_seconds(), copies=copies)
+                made_at = MadeAt(step, metrics.cpu_seconds(), journal.repeated_beyond())
+                draft = Draft.of(self._states, contents, self._checkpoints, made_at, copies=copies)
                 if beside and first and draft.nbytes >= BESIDE_BYTES:
                     self._writing = Writing(draft, allowed, began)
                     self._writing.start()

@@ -75,6 +75,12 @@ class ObjectiveWatch:
         return name in self._overdue or now - since > (_LAG_S if ended else _PATIENCE_S)
 
 
+def went_back(metric: str, greatest: int, newest: int) -> str:
+    """Return in words that the value of a metric that was logged last is not that of its greatest step."""
+    name = metric[:_LONGEST_NAME]
+    return f"the steps of {name!r} went back from {greatest} to {newest}: the value that was logged last counts"
+
+
 def _not_yet(name: TrialId, objective: str, names: Sequence[str]) -> str:
     return (
         f"trial {name} logs {', '.join(names)}, and has not logged its objective {objective!r} so far"

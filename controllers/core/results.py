@@ -35,7 +35,8 @@ class TrialResult:
     many of its attempts began from nothing although one before had trained, where the world counts them. ``cost`` is
     what its part of nodes cost, None where no price is known. ``further_objectives`` and ``constraints`` are what its
     sweep wants beside ``objective``, as ``read_aims`` reads it; ``values`` has the newest finite values of their
-    metrics, and ``unlogged`` names those of them that it is known to have never logged.
+    metrics, and ``unlogged`` names those of them that it is known to have never logged. ``remark`` is what to know of
+    ``final_metric`` and ``values``, empty for nothing.
     """
 
     id: str
@@ -68,6 +69,7 @@ class TrialResult:
     constraints: str = ""
     values: dict[str, float] = field(default_factory=dict)
     unlogged: tuple[str, ...] = ()
+    remark: str = ""
 
     @property
     def aims(self) -> Aims:
@@ -143,6 +145,12 @@ def told_again(begun_again: Mapping[str, int]) -> list[str]:
         if times
     ]
     return told if len(told) <= _MOST_TOLD else [*told[:_MOST_TOLD], f"and {len(told) - _MOST_TOLD} more began again"]
+
+
+def told_remarks(remarks: Mapping[str, str]) -> list[str]:
+    """Return in words what to know of the values of trials, by their short ids; the first few of many."""
+    told = [f"{trial}: {remark}" for trial, remark in remarks.items() if remark]
+    return told if len(told) <= _MOST_TOLD else [*told[:_MOST_TOLD], f"and {len(told) - _MOST_TOLD} more such trials"]
 
 
 def told_endings(result: "RunResult") -> list[str]:
@@ -275,7 +283,7 @@ class RunResult:
             "idle_cost": self.idle_cost,
             "best": {sweep: ranked[0].id for sweep, ranked in self.ranking().items()},
             "front": {sweep: [trial.id for trial in front] for sweep, front in self.fronts().items()},
-            "trials": [asdict(t) for t in self.trials],
+            "trials": [_written(trial) for trial in self.trials],
         }
 
     @classmethod
@@ -285,6 +293,11 @@ class RunResult:
         known = [{name: value for name, value in trial.items() if name in names} for trial in data["trials"]]
         trials = tuple(TrialResult(**{name: _as_it_was(value) for name, value in trial.items()}) for trial in known)
         return cls(data["policy"], trials, data.get("interrupted_s", 0.0), data.get("idle_cost"))
+
+
+def _written(trial: TrialResult) -> dict[str, Any]:
+    """Return a trial's figures; a remark is rare, and where there is none they stay what they were."""
+    return {name: value for name, value in asdict(trial).items() if name != "remark" or value}
 
 
 def _as_it_was(value: Any) -> Any:  # noqa: ANN401 - any field of a result

@@ -124,7 +124,12 @@ class Closing:
             for trial, sample in samples.items()
         }
         trials = (
-            replace(trial, final_metric=told[trial.id].value, values=dict(told[trial.id].also))
+            replace(
+                trial,
+                final_metric=told[trial.id].value,
+                values=dict(told[trial.id].also),
+                remark=told[trial.id].remark,
+            )
             if trial.id in told
             else trial
             for trial in self.result.trials

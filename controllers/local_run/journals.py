@@ -13,6 +13,7 @@ from typing import Final
 from controllers.core import labels
 from controllers.core.goals import aims_in
 from controllers.core.model import Direction, Sample, TrialId
+from controllers.core.objectives import went_back
 from controllers.core.ports import MetricSource
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
@@ -71,10 +72,11 @@ def also_of(journalled: Sample, tracked: Sample) -> tuple[tuple[str, float], ...
 
 @dataclass(slots=True)
 class _Journal:
-    """What was read of a journal, up to ``offset`` bytes."""
+    """What was read of a journal, up to ``offset`` bytes: the newest point and the greatest step of each metric."""
 
     offset: int = 0
     newest: dict[str, Point] = field(default_factory=dict)
+    greatest: dict[str, int] = field(default_factory=dict)
     best: float | None = None
     sample: Sample | None = None
 
@@ -122,9 +124,9 @@ class JournalReader:
             return
         better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
         for point in points:
-            # As MLflow has it: the highest step counts, and of several values there the last.
-            if point.step >= known.newest.get(point.key, point).step:
-                known.newest[point.key] = point
+            # What was logged last counts, also where a second phase counts its steps from 0 again.
+            known.newest[point.key] = point
+            known.greatest[point.key] = max(point.step, known.greatest.get(point.key, point.step))
             if point.key == objective and math.isfinite(point.value):
                 known.best = point.value if known.best is None else better(known.best, point.value)
         if objective in known.newest:
@@ -144,6 +146,14 @@ class JournalReader:
             cpu_wait=waited,
             also=tuple(
                 (name, newest[name].value) for name in also if name in newest and math.isfinite(newest[name].value)
+            ),
+            remark=next(
+                (
+                    went_back(name, known.greatest[name], newest[name].step)
+                    for name in (objective, *also)
+                    if name in newest and newest[name].step < known.greatest[name]
+                ),
+                "",
             ),
         )
 

@@ -37,14 +37,14 @@ def search_answer(uri: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
     return _answer(uri, "runs/search", "POST", f"a search of {query['max_results']} runs", json=query)
 
 
-def history_answer(uri: str, run_id: str, metric: str, most: int) -> Mapping[str, Any]:
-    """Return the first ``most`` points of a metric, as MLflow's ``metrics/get-history`` gives them.
+def history_answer(uri: str, run_id: str, metric: str, most: int, page: str = "") -> Mapping[str, Any]:
+    """Return ``most`` points of a metric, as MLflow's ``metrics/get-history`` gives them: the first, or another page.
 
     Raises:
         MlflowException: MLflow is away, refuses or answers with something else.
         TooMuchError: The answer is too large.
     """
-    query = {"run_id": run_id, "metric_key": metric, "max_results": most}
+    query = {"run_id": run_id, "metric_key": metric, "max_results": most, **({"page_token": page} if page else {})}
     return _answer(uri, "metrics/get-history", "GET", "a question for the points of a metric", params=query)
 
 

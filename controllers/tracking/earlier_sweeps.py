@@ -103,7 +103,7 @@ def read_earlier(client: MlflowClient, wanted: Wanted, clock: Callable[[], float
         if not there and name != SAME_EXPERIMENT:
             unknown.append(name)
     counted = believed(
-        (run.found for run in sorted(runs.values(), key=lambda run: (run.found.began, run.found.run_id), reverse=True)),
+        (run.found for run in runs.values()),
         {run.found.trial: wanted.after.objective for run in runs.values()},
     )
     newest = sorted((runs[run.run_id] for run in counted.values()), key=lambda run: (-run.ended_epoch_s, run.sweep))

@@ -38,7 +38,8 @@ class FoundRun:
 
     ``going_on`` tells that it has not ended; ``began`` is when it was made, in milliseconds since 1970. ``attempt`` is
     the token of the attempt whose script made it, empty where our hooks or a controller did; ``parent`` the id of the
-    run that it is nested under.
+    run that it is nested under. ``remark`` is what to know of its values, empty for nothing;
+    ``unsure`` tells that MLflow did not answer what these are.
     """
 
     trial: TrialId
@@ -49,6 +50,8 @@ class FoundRun:
     began: int = 0
     attempt: str = ""
     parent: str = ""
+    remark: str = ""
+    unsure: bool = False
 
     @property
     def holds_data(self) -> bool:
@@ -97,8 +100,13 @@ def search_runs(
         yield from _of_store(client, experiments, wanted, of_run)
 
 
-def believed(newest_first: Iterable[FoundRun], objectives: Mapping[TrialId, str]) -> dict[TrialId, FoundRun]:
-    """Return the run of each trial that counts.
+def newest_first(runs: Iterable[FoundRun]) -> list[FoundRun]:
+    """Return runs in the order in which they were made, the newest first."""
+    return sorted(runs, key=lambda run: (run.began, run.run_id), reverse=True)
+
+
+def believed(found: Iterable[FoundRun], objectives: Mapping[TrialId, str]) -> dict[TrialId, FoundRun]:
+    """Return the run of each trial that counts: for the controller, and for all who show what it acts on.
 
     Of those that our hooks or a controller made, that is the oldest with data. A controller that was killed, or that
     MLflow answered too late, leaves one without; so does a request that MLflow hears after another run was made.
@@ -107,11 +115,11 @@ def believed(newest_first: Iterable[FoundRun], objectives: Mapping[TrialId, str]
     its runs the newest that has the objective, one that is nested in none of the others.
 
     Args:
-        newest_first: the runs, the newest first.
+        found: the runs, in any order.
         objectives: name of the objective of each trial.
     """
     runs: dict[TrialId, list[FoundRun]] = {}
-    for run in newest_first:
+    for run in newest_first(found):
         runs.setdefault(run.trial, []).append(run)
     return {trial: _believed(several, objectives.get(trial, "")) for trial, several in runs.items()}
 

@@ -19,6 +19,7 @@ from controllers.core.model import Sample, TrialId
 from controllers.tracking.access import shown
 from controllers.tracking.bounded_answers import TooMuchError
 from controllers.tracking.metric_source import RUNNING, FoundRun, believed, find_runs
+from controllers.tracking.newest_by_time import MARKS, may_go_back, newest_by_time, unknown
 from controllers.tracking.reading_plan import ReadingPlan
 from controllers.tracking.values import MetricPoint
 from mlflow_hooks import contract
@@ -26,10 +27,12 @@ from mlflow_hooks import contract
 _LOG = logging.getLogger(__name__)
 _OURS: Final = (
     *(contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT),
-    *(contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_TOTAL),
+    *(*MARKS, contract.METRIC_STEPS_TOTAL),
 )
 _POLL_S: Final = 60.0
 """Seconds that all pages together may take: the next sweep is waiting."""
+_POINTS_S: Final = 2.0
+"""Seconds that asking for the points of runs may take in a look that others wait for; the next one goes on."""
 _LAG_S: Final = 15.0
 """Seconds that a report may take from its trial to MLflow."""
 _IDS: Final = 100
@@ -58,9 +61,13 @@ class _Stamp:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A run as it was read last, ``read_s`` Unix seconds, and what that comes to."""
+    """A run as it was read last, ``read_s`` Unix seconds, and what that comes to.
+
+    ``counted`` is the run with the values that were logged last, where these are others.
+    """
 
     run: FoundRun
+    counted: FoundRun
     read_s: float
     stamp: _Stamp | None
     sample: Sample | None
@@ -116,13 +123,14 @@ class MlflowSource:
             try:
                 objectives = self._objectives()
                 runs_read, gone = self._read(objectives, whole=whole)
+                counted = self._counted(runs_read, objectives, whole=whole)
             except (MlflowException, OSError, TooMuchError) as error:
                 if not self.away:
                     _LOG.warning("MLflow does not answer: %s", shown(str(error))[:200])
                 self.away = True
                 return {}
             self.away = False
-            self._take(runs_read, gone, objectives)
+            self._take([run for run in runs_read if run.run_id in counted], counted, gone, objectives)
             return self._samples
 
     def _read(self, objectives: Mapping[TrialId, str], *, whole: bool) -> tuple[Sequence[FoundRun], Collection[str]]:
@@ -159,7 +167,35 @@ class MlflowSource:
                 raise TooMuchError(message)
         return runs
 
-    def _take(self, runs_read: Sequence[FoundRun], gone: Collection[str], objectives: Mapping[TrialId, str]) -> None:
+    def _counted(
+        self, runs_read: Sequence[FoundRun], objectives: Mapping[TrialId, str], *, whole: bool
+    ) -> dict[str, FoundRun]:
+        """Return the runs by their ids with the values that count, without those for which there was no time."""
+        counted: dict[str, FoundRun] = {}
+        give_up: float | None = None
+        for run in runs_read:
+            before = self._seen.get(run.run_id)
+            if before is not None and _alike(before.run, run) and not before.counted.unsure:
+                counted[run.run_id] = before.counted
+            elif not may_go_back(run):
+                counted[run.run_id] = run
+            elif run.run_id not in counted:
+                now = self._clock()
+                give_up = now + (_POLL_S if whole else _POINTS_S) if give_up is None else give_up
+                if now < give_up:
+                    names = (objectives[run.trial], *self._further().get(run.trial, ()))
+                    counted[run.run_id] = newest_by_time(self._client, run, names)
+                elif whole:
+                    counted[run.run_id] = unknown(run, "MLflow takes too long to tell all points")
+        return counted
+
+    def _take(
+        self,
+        runs_read: Sequence[FoundRun],
+        counted: Mapping[str, FoundRun],
+        gone: Collection[str],
+        objectives: Mapping[TrialId, str],
+    ) -> None:
         """Keep what was found, and make it known where that is news."""
         now, clock = self._epoch(), self._clock()
         news, further = bool(gone), self._further()
@@ -169,29 +205,29 @@ class MlflowSource:
         for run in runs_read:
             self._newest = max(self._newest, run.began)
             before = self._seen.get(run.run_id)
-            changed = before is None or not _alike(before.run, run)
+            changed = before is None or before.counted.unsure or not _alike(before.run, run)
             if before is not None and not changed:
                 self._seen[run.run_id] = replace(before, read_s=now)
             else:
-                self._seen[run.run_id] = self._seen_now(
-                    run, before, (objectives[run.trial], *further.get(run.trial, ())), now
-                )
+                names = (objectives[run.trial], *further.get(run.trial, ()))
+                self._seen[run.run_id] = self._seen_now(run, counted[run.run_id], before, names, now)
             self._plan.read(run.run_id, clock, going_on=run.going_on, changed=changed)
             news |= changed
         if news:
-            order = sorted(self._seen.values(), key=lambda seen: (seen.run.began, seen.run.run_id), reverse=True)
-            believed_runs = believed((seen.run for seen in order), objectives)
+            believed_runs = believed((seen.run for seen in self._seen.values()), objectives)
             runs = {trial: self._seen[run.run_id] for trial, run in believed_runs.items()}
             self.run_ids = {trial: seen.run.run_id for trial, seen in runs.items()}
             self.logged = {trial: seen.run.others | seen.run.metrics.keys() for trial, seen in runs.items()}
             self._samples = {trial: seen.sample for trial, seen in runs.items() if seen.sample is not None}
 
-    def _seen_now(self, run: FoundRun, before: _Seen | None, wanted: Sequence[str], now: float) -> _Seen:
+    def _seen_now(
+        self, run: FoundRun, counted: FoundRun, before: _Seen | None, wanted: Sequence[str], now: float
+    ) -> _Seen:
         """Return a run as it is now; ``wanted`` are the objective of its trial and what counts beside it."""
-        newest, also = run.metrics.get(wanted[0]), newest_finite(run.metrics, wanted[1:])
+        newest, also = counted.metrics.get(wanted[0]), newest_finite(counted.metrics, wanted[1:])
         stamp = None if newest is None else self._stamped(newest, before, now)
-        sample = None if newest is None or stamp is None else self._sample(run, newest, stamp, also)
-        return _Seen(run, now, stamp, sample)
+        sample = None if newest is None or stamp is None else self._sample(counted, newest, stamp, also)
+        return _Seen(run, counted, now, stamp, sample)
 
     def _stamped(self, newest: MetricPoint, before: _Seen | None, now: float) -> _Stamp:
         """Return when a report was made, whatever the clock of its node says: after the last look, and before now."""
@@ -217,6 +253,7 @@ class MlflowSource:
             training=run.attempt,
             cpu_wait=_value(metrics, contract.METRIC_CPU_WAIT),
             also=also,
+            remark=run.remark,
         )
 
 

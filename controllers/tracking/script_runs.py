@@ -11,7 +11,7 @@ from typing import Final
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import TrialId
-from controllers.tracking.metric_source import FoundRun, believed, find_runs
+from controllers.tracking.metric_source import FoundRun, believed, find_runs, newest_first
 from controllers.tracking.mlflow_source import Scope
 from controllers.tracking.run_context import PARENT
 from controllers.tracking.sweep_runs import SweepRun
@@ -126,7 +126,7 @@ def runs_of_trial(client: MlflowClient, experiments: Sequence[str], trial: str, 
         OSError: it is away.
     """
     wanted = f"tags.`{contract.TAG_TRIAL_ID}` = '{trial}'"
-    runs = _newest_first(find_runs(client, experiments, wanted, (objective,)))
+    runs = newest_first(find_runs(client, experiments, wanted, (objective,)))
     if not runs:
         return []
     counts = believed(runs, {TrialId(trial): objective})[TrialId(trial)]
@@ -199,7 +199,6 @@ def settle(
     if not of_scripts:
         return
     runs = [run for run in find_runs(client, experiments, wanted, metrics) if run.trial in of_scripts]
-    runs = _newest_first(runs)
     counts = believed(runs, objectives)
     for run in runs:
         if run.attempt and run.going_on:
@@ -217,7 +216,3 @@ def _set_beside(client: MlflowClient, run: FoundRun, counts: FoundRun, runs: Seq
     if not any(other.run_id == run.parent and other.trial == run.trial for other in runs):
         client.set_tag(run.run_id, PARENT, counts.run_id)
     _leave_out(client, run)
-
-
-def _newest_first(runs: Iterable[FoundRun]) -> list[FoundRun]:
-    return sorted(runs, key=lambda run: (run.began, run.run_id), reverse=True)

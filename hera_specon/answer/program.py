@@ -22,6 +22,8 @@ from typing import Any
 
 UNENDED_S = 60.0
 """Seconds for which runs that have not ended are waited for: a controller may be about to end them."""
+POINTS_S = 300.0
+"""Seconds for asking which values were logged last: of trials whose turn does not come, the greatest step counts."""
 UNSEEN_S = 10.0
 """Seconds for which runs are waited for that are not there: trials that were stopped before they began have none."""
 AWAY_S = 300.0
@@ -34,6 +36,7 @@ GREATEST = 1.7976931348623157e308
 """What MLflow's SQL stores keep in the place of infinity."""
 AGAIN = frozenset([408, 429, 500, 502, 503, 504])
 PAGE, MOST_RUNS, MOST_SAID = 1000, 100_000, 20
+POINTS, MOST_PAGES = 10_000, 10
 MOST_IN_ORDER = 2
 """Objectives that a front can have so that its trials, in order by the first, are in order by the others, too."""
 
@@ -192,6 +195,44 @@ def that_counts(runs: list[dict[str, Any]], objective: str) -> dict[str, Any]:
         return objective in metrics(run), tags(run).get("mlflow.parentRunId") not in ids, bool(metrics(run))
 
     return max(newest, key=rank)
+
+
+def with_newest(runs: dict[str, dict[str, Any]]) -> None:
+    """Give the runs the values that were logged last, where the steps of a metric went back, as in a second phase.
+
+    MLflow shows those of the greatest steps. Hooks mark that they went back; else only the points tell.
+    """
+    give_up = time.monotonic() + POINTS_S
+    names = {env("SPECON_OBJECTIVE")} | {" ".join(words[1:]) for words in wanted("SPECON_FURTHER")}
+    names |= {" ".join(words[:-2]) for words in wanted("SPECON_CONSTRAINTS")}
+    for number, run in runs.items():
+        known = metrics(run)
+        if "specon.objective_first" in known and "specon.steps_back" not in known:
+            continue
+        for metric in run.get("data", {}).get("metrics", []):
+            if metric["key"] in names and int(metric.get("step", 0)) > 0:
+                last = last_point(run["info"]["run_id"], metric["key"]) if time.monotonic() < give_up else None
+                if last is None:
+                    say(number + ": whether the steps of " + metric["key"] + " went back is not known")
+                elif int(last.get("step", 0)) < int(metric["step"]):
+                    say(number + ": the steps of " + metric["key"] + " went back: the value logged last counts")
+                    metric.update(value=last.get("value", 0.0), step=last.get("step", 0))
+
+
+def last_point(run_id: str, key: str) -> dict[str, Any] | None:
+    """Return the point of a metric that was logged last, None where MLflow does not tell, or there are too many."""
+    query, newest, token = {"run_id": run_id, "metric_key": key, "max_results": POINTS}, None, ""
+    for _ in range(MOST_PAGES):
+        page = dict(query, page_token=token) if token else query
+        answer = ask("metrics/get-history?" + urllib.parse.urlencode(page))
+        if "error_code" in answer:
+            return None
+        points = answer.get("metrics", []) + ([newest] if newest else [])
+        newest = max(points, key=lambda one: (int(one.get("timestamp", 0)), int(one.get("step", 0))), default=None)
+        token = answer.get("next_page_token", "")
+        if not token:
+            return newest
+    return None
 
 
 def ended_runs(sweep: str) -> dict[str, dict[str, Any]]:
@@ -497,6 +538,7 @@ def main() -> None:
     if not re.match(r"[\w.-]+$", env("SPECON_SWEEP_ID")):
         raise AnswerError("a sweep has no such id: " + repr(env("SPECON_SWEEP_ID")[:MOST_TEXT]))
     runs = ended_runs(env("SPECON_SWEEP_ID"))
+    with_newest(runs)
     trials = trials_of(runs)
     if not any(has_model(trial) for trial in trials):
         raise AnswerError(why_none(trials, runs))

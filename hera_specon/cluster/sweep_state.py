@@ -1,8 +1,9 @@
 """A sweep in a cluster as it is now, put together from its workflow, its pods and MLflow."""
 
+import itertools
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -19,13 +20,17 @@ from controllers.core.forecast import EndRange, Forecast
 from controllers.core.model import Category, NodeName, Phase, Progress, Snapshot, Trial, TrialId
 from controllers.core.objectives import missing_objectives, with_what_they_logged
 from controllers.core.promises import promises_told
-from controllers.core.results import RunResult
+from controllers.core.results import RunResult, told_remarks
 from controllers.core.stop_rules import why_ended
 from controllers.tracking.access import shown
+from controllers.tracking.bounded_answers import TooMuchError
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.logins import ForeignAddressError, check_address
-from controllers.tracking.mlflow_source import newest_finite
-from controllers.tracking.values import MetricPoint, newest_of
+from controllers.tracking.metric_source import FoundRun, believed, found_in_json, found_in_store, search_runs
+from controllers.tracking.mlflow_source import Scope, newest_finite
+from controllers.tracking.newest_by_time import MARKS, may_go_back, newest_by_time, unknown
+from controllers.tracking.script_runs import Whereabouts
+from controllers.tracking.values import MetricPoint
 from controllers.worlds.argo.calls.untrusted import epoch, text
 from controllers.worlds.argo.meaning.limits import given_up
 from controllers.worlds.argo.meaning.shown import result_of, trial_of
@@ -39,8 +44,10 @@ from hera_specon.records.tracked import TAG_POLICY
 from hera_specon.sweep_state import SweepState
 from mlflow_hooks import contract
 
-_PAGE: Final = 1000
 _MOST_RUNS: Final = 20_000
+_POINTS_S: Final = 5.0
+"""Seconds for the points of trials that have ended: whose turn does not come is shown with its greatest step."""
+_TOO_LONG: Final = "MLflow takes too long to tell all points"
 _MOST_TEXT: Final = 300
 _MOST_ERROR: Final = 100
 _MOST_MESSAGE: Final = 300
@@ -55,10 +62,15 @@ class MlflowUnreachableError(SpeconError):
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A trial's run: the newest point of each of its metrics, and its tags. All of it is untrusted."""
+    """A trial's run: the newest point of each metric that counts, the names of others, and tags. All untrusted.
+
+    ``remark`` is what to know of the points, empty for nothing.
+    """
 
     metrics: Mapping[str, MetricPoint]
     tags: Mapping[str, str]
+    others: frozenset[str] = frozenset()
+    remark: str = ""
 
     def assessment(self) -> Assessment | None:
         """Return what a policy thinks of the trial, None where none has said."""
@@ -147,8 +159,15 @@ class TrackedSweeps:
         return sum(known) if known else None
 
 
-def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSweeps:
-    """Return what is known of ``sweeps``, which gives the experiment of each sweep id, and of their trials.
+def tracked_sweeps(
+    client: MlflowClient, sweeps: Mapping[str, str], counted: Mapping[TrialId, tuple[str, ...]]
+) -> TrackedSweeps:
+    """Return what is known of sweeps and of their trials: of several runs of one, that which its controller acts on.
+
+    Args:
+        client: of the tracking server.
+        sweeps: the experiment of each sweep id.
+        counted: the objective of each trial, and the metrics that count beside it.
 
     Raises:
         MlflowUnreachableError: MLflow does not answer.
@@ -157,31 +176,53 @@ def tracked_sweeps(client: MlflowClient, sweeps: Mapping[str, str]) -> TrackedSw
         experiments = [
             experiment for name in sorted(set(sweeps.values())) if (experiment := client.get_experiment_by_name(name))
         ]
-        ids = [experiment.experiment_id for experiment in experiments]
-        runs = [run for sweep in sweeps for run in _runs(client, ids, sweep)] if ids else []
-        parents = {sweep: run for sweep in sweeps for run in _parents(client, ids, sweep)} if ids else {}
-    except (MlflowException, OSError) as error:
+        ids = [str(experiment.experiment_id) for experiment in experiments]
+        if not ids:
+            return TrackedSweeps()
+        trials = {trial: found for sweep in sweeps for trial, found in _trials(client, ids, sweep, counted).items()}
+        parents = {sweep: run for sweep in sweeps for run in _parents(client, ids, sweep)}
+    except (MlflowException, OSError, TooMuchError) as error:
         message = f"MLflow does not answer ({str(error)[:_MOST_ERROR]})"
         raise MlflowUnreachableError(message) from error
-    trials = [Tracked(newest_of(run), run.data.tags) for run in runs]
-    return TrackedSweeps(
-        {TrialId(trial.tags[contract.TAG_TRIAL_ID]): trial for trial in trials},
-        {sweep: Tracked({}, run.data.tags) for sweep, run in parents.items()},
-    )
+    return TrackedSweeps(trials, {sweep: Tracked({}, run.data.tags) for sweep, run in parents.items()})
 
 
-def _runs(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Iterator[Run]:
+def _trials(
+    client: MlflowClient, home: Sequence[str], sweep: str, counted: Mapping[TrialId, tuple[str, ...]]
+) -> dict[TrialId, Tracked]:
+    """Return what is known of the trials of a sweep; scripts may log to experiments of their own."""
+    where = Whereabouts(client, lambda: Scope(home, sweep))
+    found = _runs(client, home, sweep, counted)
+    if {trial for trial in counted if trial.rpartition(".")[0] == sweep} - {run.trial for run, _ in found}:
+        where.look()
+        found += _runs(client, list(where.elsewhere), sweep, counted) if where.elsewhere else []
+    objectives = {trial: names[0] for trial, names in counted.items()}
+    tags = {run.run_id: told for run, told in found}
+    counts = believed((run for run, _ in found if run.trial in counted), objectives)
+    give_up = time.monotonic() + _POINTS_S
+    for trial, run in counts.items():
+        if may_go_back(run):
+            in_time = time.monotonic() < give_up
+            counts[trial] = newest_by_time(client, run, counted[trial]) if in_time else unknown(run, _TOO_LONG)
+    return {trial: Tracked(run.metrics, tags[run.run_id], run.others, run.remark) for trial, run in counts.items()}
+
+
+def _runs(
+    client: MlflowClient, experiments: Sequence[str], sweep: str, counted: Mapping[TrialId, tuple[str, ...]]
+) -> list[tuple[FoundRun, Mapping[str, str]]]:
+    """Return the runs of the trials of a sweep, with their tags."""
     # An id comes from the cluster; its form was checked, so it cannot end the quotes.
     wanted = f"tags.`{contract.TAG_SWEEP_ID}` = '{sweep}' AND tags.`{contract.TAG_TRIAL_ID}` != ''"
-    token: str | None = None
-    left = _MOST_RUNS
-    while left > 0:
-        page = client.search_runs(list(experiments), wanted, max_results=min(_PAGE, left), page_token=token)
-        yield from page
-        left -= len(page)
-        token = page.token
-        if not token:
-            return
+    ours = (*MARKS, contract.METRIC_STEPS_TOTAL)
+    metrics = tuple(dict.fromkeys((*itertools.chain.from_iterable(counted.values()), *ours)))
+    runs = search_runs(
+        client,
+        experiments,
+        wanted,
+        lambda run: (found_in_json(run, metrics), {tag["key"]: str(tag["value"]) for tag in run["data"]["tags"]}),
+        lambda run: (found_in_store(run, metrics), run.data.tags),
+    )
+    return list(itertools.islice(runs, _MOST_RUNS))
 
 
 def _parents(client: MlflowClient, experiments: Sequence[str], sweep: str) -> Sequence[Run]:
@@ -215,9 +256,9 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
     workflow = find_workflow(access, wanted)
     record = workflow_record(workflow)
     pods = [pod for pod in read_pods(access, record.name) if pod.workflow_uid == record.uid]
-    known, missing = _read_tracked(record, tracking_uri)
-    tracked = known.trials
     states = trial_states(record, pods)
+    known, missing = _read_tracked(record, states, tracking_uri)
+    tracked = known.trials
     if record.unread:
         lost = "trials without pods are not shown, and none as failed before the workflow ends"
         missing = (*missing, f"The nodes of Argo's record {record.unread}: {lost}.")
@@ -252,7 +293,11 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         endings=why_ended(stopped),
         promises=promises_told(stopped),
         over=record.finished,
-        warnings=(*(() if missing else _objective_lines(record, states, known)), *_kept_shares(states)),
+        warnings=(
+            *(() if missing else _objective_lines(record, states, known)),
+            *_kept_shares(states),
+            *told_remarks({formatting.short_id(name): trial.remark for name, trial in tracked.items()}),
+        ),
     )
 
 
@@ -268,14 +313,15 @@ def objective_warnings(workflow: Mapping[str, Any], tracking_uri: str | None) ->
         return ()
     if record.unread:
         return (f"the nodes of Argo's record {record.unread}: whether trials lack their objective is not known here",)
-    known, missing = _read_tracked(record, tracking_uri)
-    return () if missing else _objective_lines(record, trial_states(record, ()), known)
+    states = trial_states(record, ())
+    known, missing = _read_tracked(record, states, tracking_uri)
+    return () if missing else _objective_lines(record, states, known)
 
 
 def _objective_lines(
     record: WorkflowRecord, states: Mapping[TrialId, TrialState], known: TrackedSweeps
 ) -> tuple[str, ...]:
-    logged = {formatting.short_id(name): tracked.metrics.keys() for name, tracked in known.trials.items()}
+    logged = {formatting.short_id(name): run.others | run.metrics.keys() for name, run in known.trials.items()}
     trials = [result_of(state, formatting.short_id(name), None, record.created_at) for name, state in states.items()]
     told = with_what_they_logged(trials, lambda trial: logged.get(trial.id, frozenset()))
     return missing_objectives(RunResult(_policies(record), told)).lines
@@ -346,15 +392,23 @@ def _show_trial(state: TrialState, record: WorkflowRecord, tracked: Tracked | No
     )
 
 
-def _read_tracked(record: WorkflowRecord, given: str | None) -> tuple[TrackedSweeps, tuple[str, ...]]:
+def _read_tracked(
+    record: WorkflowRecord, states: Mapping[TrialId, TrialState], given: str | None
+) -> tuple[TrackedSweeps, tuple[str, ...]]:
     uri = given or next((sweep.tracking_uri for sweep in record.sweeps if sweep.tracking_uri), "")
     try:
         return tracked_sweeps(
             open_tracking(uri, named_by_reader=bool(given)),
             {sweep.id: sweep.experiment for sweep in record.sweeps},
+            {name: _counted(state) for name, state in states.items()},
         ), ()
     except MlflowUnreachableError as error:
         advice = "" if given else "; say where it answers from here with --mlflow-tracking-uri"
         where = shown(uri) or "no MLflow is named"
         told = f"Category, growth, step, metric and reason are missing: {where}: {shown(str(error))}{advice}"
         return TrackedSweeps(), (told,)
+
+
+def _counted(state: TrialState) -> tuple[str, ...]:
+    aims = state.definition.aims
+    return (state.definition.objective, *(aims.metrics if aims else ()))

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controllers.core.objectives import missing_objectives, not_counted
-from controllers.core.results import RunResult, told_again, told_endings
+from controllers.core.results import RunResult, told_again, told_endings, told_remarks
 from hera_specon import formatting
 from hera_specon.display.front_table import front_tables
 from hera_specon.records.comparison import ComparisonRow, comparison_rows, idle
@@ -139,7 +139,8 @@ def warnings(rows: Sequence[ComparisonRow]) -> list[str]:
         if trial.diverged
     ]
     again = [told for row in rows for told in told_again({trial.id: trial.begun_again for trial in row.result.trials})]
+    remarks = [told for row in rows for told in told_remarks({trial.id: trial.remark for trial in row.result.trials})]
     silent = [warning for row in rows for warning in missing_objectives(row.result).warnings]
     more = [f"and {len(diverged) - MOST_DIVERGED} more diverged"] if len(diverged) > MOST_DIVERGED else []
     uncounted = [told for row in rows for told in not_counted(row.result)]
-    return [*failed, *diverged[:MOST_DIVERGED], *more, *again, *silent, *uncounted]
+    return [*failed, *diverged[:MOST_DIVERGED], *more, *again, *remarks, *silent, *uncounted]

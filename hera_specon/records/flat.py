@@ -19,6 +19,7 @@ def flat_rows(results: Sequence[RunResult]) -> list[dict[str, object]]:
 
 def _row(policy: str, trial: TrialResult) -> dict[str, object]:
     left_out = {"id", "params", "first_nodes", "values", "unlogged"} | (set() if trial.aims else _OF_SEVERAL)
+    left_out |= set() if trial.remark else {"remark"}
     told = {name: value for name, value in asdict(trial).items() if name not in left_out}
     return {
         "policy": policy,

@@ -17,7 +17,7 @@ from controllers.core.model import Category, Direction, NodeName, Phase, Progres
 from controllers.core.objectives import missing_objectives
 from controllers.core.parameters import bound_parameters
 from controllers.core.promises import promises_told
-from controllers.core.results import RunResult, TrialResult, told_again
+from controllers.core.results import RunResult, TrialResult, told_again, told_remarks
 from controllers.core.stop_rules import why_ended
 from controllers.record.forecasts import FORECASTS_FILE, ToldForecast, read_forecasts
 from controllers.record.timeline import EventKind, TimelineError, TimelineEvent, read_timeline
@@ -246,7 +246,8 @@ def _warnings(part: Path, run: PolicyRun) -> tuple[str, ...]:
     """Return what is wrong with the trials: with their objectives, and which of them began again from nothing."""
     if run.result is not None:
         again = {trial.id: trial.begun_again for trial in run.result.trials}
-        return (*missing_objectives(run.result).lines, *told_again(again))
+        remarks = told_remarks({trial.id: trial.remark for trial in run.result.trials})
+        return (*missing_objectives(run.result).lines, *told_again(again), *remarks)
     jobs = load_ledger(part / "ledger.json").jobs.values()
     return tuple(told_again({formatting.short_id(job.trial): job.begun_again for job in jobs}))
 

@@ -22,6 +22,7 @@ from hera_specon.replay.tracked_trials import (
     direction_of,
     history,
     printable,
+    that_count,
     tracked_trials,
 )
 from mlflow_hooks import contract
@@ -65,7 +66,7 @@ def recorded_sweep(client: MlflowClient, name: str, recorded: Recorded, objectiv
         message = f"MLflow at {shown(client.tracking_uri)} has no trials of sweep {name} under {recorded.policy}"
         raise PastSweepError(message)
     metric = chosen_objective(client, recorded.tracked, objective.metric)
-    by_id = {_short(trial.trial_id, result.trials): trial for trial in recorded.tracked}
+    by_id = {_short(trial.trial_id, result.trials): trial for trial in that_count(recorded.tracked, metric)}
     left_out: list[str] = []
     trials: list[PastTrial] = []
     for trial in result.trials:

@@ -11,6 +11,7 @@ from mlflow.tracking import MlflowClient
 from controllers.core.model import Direction, Parameters
 from controllers.core.parameters import bound_parameters
 from controllers.lab.simulation.past_sweeps.past_sweep import Logged, PastSweepError
+from controllers.tracking.metric_source import FoundRun, believed, found_in_store
 from controllers.tracking.values import history_of, newest_of
 from mlflow_hooks import contract
 
@@ -28,6 +29,7 @@ class TrackedTrial:
     """A trial's run: ``name`` may be shown, times are in Unix seconds, ``ended_at`` is None for one that has not.
 
     ``parent`` is the id of the run that it is nested under, empty for none. ``parameters`` are those that it logged.
+    ``found`` is the run as a controller sees it, None where it is of no sweep of ours.
     """
 
     run_id: str
@@ -39,6 +41,7 @@ class TrackedTrial:
     metrics: frozenset[str]
     objective_first: float | None
     parent: str
+    found: FoundRun | None
     parameters: Parameters = ()
 
 
@@ -61,6 +64,14 @@ def tracked_trials(client: MlflowClient, experiments: Sequence[str], wanted: str
             return [_read_trial(run) for run in runs]
     message = f"MLflow has more than {_MOST_RUNS} runs of this sweep"
     raise PastSweepError(message)
+
+
+def that_count(trials: Sequence[TrackedTrial], objective: str) -> list[TrackedTrial]:
+    """Return of each trial of a sweep of ours the run that its controller acted on."""
+    found = [trial.found for trial in trials if trial.found is not None]
+    counts = believed(found, {run.trial: objective for run in found}).values()
+    ids = {run.run_id for run in counts}
+    return [trial for trial in trials if trial.run_id in ids]
 
 
 def history(client: MlflowClient, run_id: str, metric: str) -> tuple[Logged, ...]:
@@ -111,11 +122,11 @@ def printable(text: str) -> str:
 
 def _read_trial(run: Run) -> TrackedTrial:
     info, data = run.info, run.data
-    newest = newest_of(run)
+    newest, trial_id = newest_of(run), str(data.tags.get(contract.TAG_TRIAL_ID, ""))
     first = newest.get(contract.METRIC_OBJECTIVE_FIRST)
     return TrackedTrial(
         run_id=str(info.run_id),
-        trial_id=str(data.tags.get(contract.TAG_TRIAL_ID, "")),
+        trial_id=trial_id,
         name=printable(str(info.run_name or info.run_id)),
         finished=info.status == "FINISHED",
         began_at=(info.start_time or 0) / 1000,
@@ -123,6 +134,7 @@ def _read_trial(run: Run) -> TrackedTrial:
         metrics=frozenset(newest),
         objective_first=None if first is None else first.value,
         parent=str(data.tags.get(TAG_PARENT, "")),
+        found=found_in_store(run, newest.keys()) if trial_id else None,
         parameters=bound_parameters(data.params),
     )
 

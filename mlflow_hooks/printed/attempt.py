@@ -64,6 +64,7 @@ class PrintedAttempt:
         self._reader = PrintedReader(form, self._objective, time.monotonic)
         self._counts = _counts_of(settings.folder)
         self._steps: dict[str, int] = {}
+        self._back: dict[str, tuple[int, object]] = {}
         self._with_objective = self._failed = False
         self._newest: deque[bytes] = deque(maxlen=_LAST_LINES)
         self._record.start_sending()
@@ -117,10 +118,24 @@ class PrintedAttempt:
             if line.step is None:
                 self._count(line.values)
                 continue
-            # A progress bar tells a step again and again, and MLflow would keep all of it.
-            fresh = {name: value for name, value in line.values.items() if line.step > self._steps.get(name, -1)}
-            self._steps.update(dict.fromkeys(fresh, line.step))
-            self._record.log(fresh, line.step)
+            for name, value in line.values.items():
+                self._log_at(line.step, name, value)
+
+    def _log_at(self, step: int, name: str, value: object) -> None:
+        """Journal a value with a step, if it is the first at that.
+
+        A progress bar tells a step again and again, and MLflow would keep all of it. One line with a smaller step may
+        sum up, such as the best epoch; with two of them that grow, a second phase counts from the beginning again.
+        """
+        newest, back = self._steps.get(name, -1), self._back.get(name)
+        if step < newest and (back is None or step <= back[0]):
+            self._back[name] = step, value
+        elif step != newest:
+            if step < newest and back is not None:
+                self._record.log({name: back[1]}, back[0])
+            self._back.pop(name, None)
+            self._steps[name] = step
+            self._record.log({name: value}, step)
 
     def _count(self, values: Mapping[str, object]) -> None:
         for name, value in values.items():

@@ -78,7 +78,7 @@ def test_a_look_finds_mlflow_away(answering: Callable[[str], str], body: str) ->
         lambda client: open_sweep(client, "uid.s", "e", Steering("t", "p", "uid")),
         lambda client: open_trial_run(client, PARENT, "uid.s.a", {"k": 1}, may_exist=False),
         lambda client: tracked_record(client, "s"),
-        lambda client: tracked_sweeps(client, {"uid.s": "e"}),
+        lambda client: tracked_sweeps(client, {"uid.s": "e"}, {}),
     ],
     ids=["opens a sweep", "opens a trial", "reads a record", "reads a status"],
 )

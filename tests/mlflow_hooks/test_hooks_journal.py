@@ -131,3 +131,103 @@ def test_a_count_of_sent_bytes_that_cannot_be_right_means_that_all_is_sent_again
     Journal(tmp_path).append([Point("loss", 0.5, 0, 1)])
     (tmp_path / "points.sent").write_text(text)
     assert sent_bytes(tmp_path) == 0
+
+
+def logged_again(folder: Path, *logged: tuple[int, float], finish: bool = True) -> None:
+    """Let an attempt log these values of the loss at these steps, then finish the last step, or be killed in it."""
+    journal = Journal(folder)
+    metrics = Metrics(journal, "loss", 0.0)
+    for step, value in logged:
+        metrics.log({"loss": value}, step)
+    if finish:
+        metrics.finish_steps()
+    journal.close()
+
+
+def losses(folder: Path) -> list[tuple[int, float]]:
+    return [(point.step, point.value) for point in points(folder) if point.key == "loss"]
+
+
+KILLED = [(0, 9.0), (0, 8.0), (1, 7.0), (1, 6.0)]
+
+
+@pytest.mark.parametrize(
+    ("repeated", "all_of_it"),
+    [
+        # It was killed in the middle of step 1: what that logged is not doubled, and the rest is new.
+        ([(1, 7.0), (1, 6.0), (1, 5.0)], [*KILLED, (1, 5.0)]),
+        ([(0, 9.0), (0, 8.0), (1, 7.0), (1, 6.0), (1, 5.0), (2, 4.0)], [*KILLED, (1, 5.0), (2, 4.0)]),
+        # The repeated step logs less than before, as one that logs now and then: its last value counts.
+        ([(1, 3.0)], [*KILLED, (1, 3.0)]),
+        ([(1, 3.0), (2, 2.0)], [*KILLED, (1, 3.0), (2, 2.0)]),
+        # It was killed after the step: nothing of that is new.
+        ([(1, 7.0), (1, 6.0)], KILLED),
+        ([(1, 7.0), (1, 6.0), (2, 5.0)], [*KILLED, (2, 5.0)]),
+        ([], KILLED),
+        # A step that was gone beyond is whole, however often it is logged again.
+        ([(0, 1.0), (0, 1.0), (0, 1.0), (2, 5.0)], [*KILLED, (2, 5.0)]),
+        # A second phase counts from 0 again.
+        ([(1, 7.0), (1, 6.0), (0, 3.0), (1, 2.0)], [*KILLED, (0, 3.0), (1, 2.0)]),
+        ([(1, 3.0), (0, 2.0)], [*KILLED, (1, 3.0), (0, 2.0)]),
+    ],
+)
+def test_what_a_repeated_step_logs_counts_from_where_an_earlier_attempt_was_killed(
+    tmp_path: Path, repeated: list[tuple[int, float]], all_of_it: list[tuple[int, float]]
+) -> None:
+    logged_again(tmp_path, *KILLED, finish=False)
+    logged_again(tmp_path, *repeated)
+    assert losses(tmp_path) == all_of_it
+    if all_of_it == sorted(all_of_it, key=lambda point: point[0]):
+        logged_again(tmp_path, *repeated)
+        assert losses(tmp_path) == all_of_it
+
+
+def test_a_second_phase_that_is_resumed_goes_on_as_if_nobody_had_killed_it(tmp_path: Path) -> None:
+    """The checkpoint says where the journal stood: what came before it is not logged again."""
+    logged_again(tmp_path, *((step, 1.0) for step in range(10)))
+    at_phase = (tmp_path / POINTS).stat().st_size
+    logged_again(tmp_path, (0, 0.9), (1, 0.8))
+    for offset, again in (
+        (at_phase, [(0, 0.9), (1, 0.8), (2, 0.7)]),
+        (at_phase, [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6)]),
+    ):
+        journal = Journal(tmp_path)
+        journal.repeat_from(offset)
+        metrics = Metrics(journal, "loss", 0.0)
+        for step, value in again:
+            metrics.log({"loss": value}, step)
+        journal.close()
+    assert losses(tmp_path)[10:] == [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6)]
+
+
+def test_a_second_phase_without_a_point_yet_is_logged_after_a_resume(tmp_path: Path) -> None:
+    logged_again(tmp_path, *((step, 1.0) for step in range(10)))
+    journal = Journal(tmp_path)
+    journal.repeat_from((tmp_path / POINTS).stat().st_size)
+    Metrics(journal, "loss", 0.0).log({"loss": 0.5}, 0)
+    journal.close()
+    assert losses(tmp_path)[-1] == (0, 0.5)
+
+
+def test_steps_that_go_back_are_marked_once_and_no_other(tmp_path: Path) -> None:
+    logged_again(tmp_path, *((step, 1.0) for step in range(5)))
+    assert "specon.steps_back" not in {point.key for point in points(tmp_path)}
+    logged_again(tmp_path, (4, 1.0), (0, 0.5), (1, 0.5), (0, 0.4))
+    logged_again(tmp_path, (0, 0.4), (0, 0.3))
+    assert [point.value for point in points(tmp_path) if point.key == "specon.steps_back"] == [4.0]
+
+
+@pytest.mark.parametrize("clock", [[50, 50, 50, 50], [90, 20, 10, 30]])
+def test_the_newest_value_at_a_step_or_after_a_way_back_has_the_greatest_time(
+    tmp_path: Path, clock: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLflow takes the newest at a step by its time; another machine's clock may be late."""
+    times = iter(clock)
+    monkeypatch.setattr("mlflow_hooks.metrics.time.time", lambda: next(times))
+    journal = Journal(tmp_path)
+    for step, value in ((3, 0.9), (3, 0.8), (1, 0.7), (2, 0.6)):
+        Metrics(journal, None, 0.0).log({"loss": value}, step)
+    journal.close()
+    stamps = [point.timestamp for point in points(tmp_path) if point.key == "loss"]
+    assert stamps == sorted(stamps)
+    assert stamps[0] < stamps[1] < stamps[2]

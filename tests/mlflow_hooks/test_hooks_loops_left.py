@@ -8,6 +8,7 @@ import pytest
 
 from mlflow_hooks import MigrationExit, trial
 from mlflow_hooks.checkpoints import Checkpoints
+from mlflow_hooks.journal import points_of
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -105,3 +106,37 @@ def test_a_loop_left_by_break_after_it_was_asked_to_leave_goes_on_elsewhere(tmp_
     assert found is not None
     assert found[0] <= 6
     assert found[1] == str(found[0])
+
+
+def train_in_phases(*, leave_before: int | None = None, fail_in: int | None = None) -> None:
+    """Train two phases of five epochs, each counted from 0, with three reports in an epoch."""
+    with trial() as t:
+        counter = Counter()
+        t.track(counter)
+        for epoch in t.steps(10):
+            if epoch == leave_before:
+                t.leave()
+            for part in range(3):
+                counter.value += 1
+                t.log(loss=counter.value, step=epoch % 5)
+                if (epoch, part) == (fail_in, 1):
+                    raise RuntimeError
+
+
+@pytest.mark.parametrize("leave_before", [3, 5, 6])
+@pytest.mark.parametrize("fail_in", [6, 9])
+@pytest.mark.parametrize("repeats_up_to", [None, 4, 5, 7])
+def test_a_trial_of_two_phases_logs_what_an_undisturbed_one_logs(
+    tmp_path: Path, leave_before: int, fail_in: int, repeats_up_to: int | None
+) -> None:
+    """An attempt may also save and leave while it still repeats what one before it logged."""
+    with pytest.raises(MigrationExit):
+        train_in_phases(leave_before=leave_before)
+    with pytest.raises(RuntimeError):
+        train_in_phases(fail_in=fail_in)
+    if repeats_up_to is not None and repeats_up_to > leave_before:
+        with pytest.raises(MigrationExit):
+            train_in_phases(leave_before=repeats_up_to)
+    train_in_phases()
+    logged = [(point.step, point.value) for point in points_of(tmp_path / "s.a") if point.key == "loss"]
+    assert logged == [(epoch % 5, 3 * epoch + part + 1) for epoch in range(10) for part in range(3)]

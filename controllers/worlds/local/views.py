@@ -67,6 +67,7 @@ def result_of(job: LocalJob, short: str, sample: Sample | None) -> TrialResult:
         further_objectives=job.step.annotations.get(labels.ANNOTATION_FURTHER_OBJECTIVES, ""),
         constraints=job.step.annotations.get(labels.ANNOTATION_CONSTRAINTS, ""),
         values={} if sample is None else dict(sample.also),
+        remark="" if sample is None else sample.remark,
         sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
         exit_code=job.exit_code,
         given_up=job.given_up,

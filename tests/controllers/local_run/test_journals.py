@@ -6,9 +6,13 @@ from pathlib import Path
 
 from controllers.core import labels
 from controllers.core.model import Phase, Sample, TrialId
+from controllers.core.results import RunResult
 from controllers.local_run.journals import JournalReader, OverJournals
 from controllers.worlds.local.jobs import LocalJob
+from controllers.worlds.local.views import result_of
 from controllers.worlds.local.workflow import PodStep
+from hera_specon.display.tables import warnings
+from hera_specon.records.comparison import comparison_rows
 from mlflow_hooks import contract
 from mlflow_hooks.journal import POINTS, Journal, Point
 
@@ -38,6 +42,22 @@ def test_what_is_new_is_added_and_where_nothing_is_the_sample_is_the_same(tmp_pa
     log(tmp_path, 0.1, first=3)
     (newer,) = reader.samples().values()
     assert (newer.value, newer.step, newer.best) == (0.1, 3, 0.1)
+
+
+def test_the_value_that_was_logged_last_counts_where_steps_go_back_and_that_is_said(tmp_path: Path) -> None:
+    log(tmp_path, 0.5, 0.2, 0.1)
+    reader = JournalReader(tmp_path, lambda: [job()], float)
+    assert [sample.remark for sample in reader.samples().values()] == [""]
+    log(tmp_path, 0.9, 0.8)
+    (seen,) = reader.samples().values()
+    assert (seen.value, seen.step) == (0.8, 1)
+    result = result_of(job(Phase.SUCCEEDED), "s.a", seen)
+    told = RunResult("default", (result,))
+    assert warnings(comparison_rows([told])) == [
+        "s.a: the steps of 'loss' went back from 2 to 1: the value that was logged last counts"
+    ]
+    assert told.to_dict()["trials"][0]["remark"] == seen.remark
+    assert "remark" not in RunResult("default", (replace(result, remark=""),)).to_dict()["trials"][0]
 
 
 def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_replay_sees_neither_it_nor_a_first_value_that_is_none(store: MlflowCl
 @pytest.mark.parametrize("value", INFINITIES)
 def test_the_status_of_a_sweep_in_a_cluster_shows_no_number_for_it(store: MlflowClient, value: float) -> None:
     logged(store, f"status {value}", 0.1, value)
-    (found,) = tracked_sweeps(store, {"uid.s": f"status {value}"}).trials.values()
+    (found,) = tracked_sweeps(store, {"uid.s": f"status {value}"}, {NAME: ("score",)}).trials.values()
     assert found.progress("score") is None
     assert found.metrics["score"].value == value
 

@@ -45,6 +45,7 @@ def track(cluster: Cluster, *runs: dict[str, Any]) -> None:
     experiment = {"experiment_id": "1", "name": "vae", "artifact_location": "x", "lifecycle_stage": "active"}
     cluster.objects[f"{MLFLOW}/experiments/get-by-name"] = {"experiment": experiment}
     cluster.posts[f"{MLFLOW}/runs/search"] = {"runs": list(runs)}
+    cluster.posts[f"{MLFLOW}/experiments/search"] = {"experiments": [experiment]}
 
 
 def run(trial: str, loss: float, step: int, **tags: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mlflow_hooks.journal import Point
 from mlflow_hooks.printed.form import PrintedForm
 from tests.mlflow_hooks.hook_jobs import Server
 from tests.mlflow_hooks.printed.reading import COUNTED, LOSS, Readings
@@ -47,6 +48,20 @@ def test_a_step_that_is_told_again_counts_as_it_was_told_first(readings: Reading
     bar = "printf 'epoch 1: loss=3\\repoch 1: loss=2\\repoch 1: loss=1\\n'"
     assert readings.run(f"{bar}; echo 'epoch 0: loss=9'; echo 'epoch 2: loss=0'").code == 0
     assert readings.points() == {1: 3, 2: 0}
+
+
+def test_a_second_phase_that_counts_from_the_beginning_again_is_logged(readings: Readings) -> None:
+    steps = [*((step, step) for step in range(4)), (0, 9), (1, 8), (2, 7)]
+    assert readings.run("; ".join(f"echo 'epoch {step}: loss={value}'" for step, value in steps)).code == 0
+    points = filter(None, map(Point.decode, (readings.root / "s.a" / "points.jsonl").read_bytes().splitlines()))
+    assert [(point.step, point.value) for point in points if point.key == "loss"] == steps
+    assert readings.points("specon.steps_back") == {0: 3}
+
+
+def test_a_line_that_sums_up_is_no_second_phase(readings: Readings) -> None:
+    assert readings.run("for i in 0 1 2 3; do echo epoch $i: loss=$i; done; echo best epoch 1: loss=1").code == 0
+    assert readings.points() == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert readings.points("specon.steps_back") == {}
 
 
 def test_a_signal_to_the_whole_group_reaches_the_program_once(readings: Readings) -> None:

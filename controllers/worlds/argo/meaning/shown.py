@@ -103,5 +103,6 @@ def result_of(state: TrialState, short: str, sample: Sample | None, origin: floa
         further_objectives=further,
         constraints=constraints,
         values={} if sample is None else dict(sample.also),
+        remark="" if sample is None else sample.remark,
         sweep=definition.sweep,
     )
