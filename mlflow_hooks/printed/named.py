@@ -38,7 +38,7 @@ _SIGNED_WORDS: Final = 8
 _LOOKS: Final = str.maketrans("│┃║┆┇┊┋\u2212\u2019", "|||||||-'")
 """Signs that look like others: bars of boxes, the minus and the apostrophe of a typesetter."""
 _SPACES: Final = re.compile(r"\s{3,}")
-_ONE_IN_BRACKETS: Final = re.compile(r"([=:] ?)\[ ?([^\s,()\[\]]+) ?\]")
+_ONE_IN_BRACKETS: Final = re.compile(r"([=:] ?|[^\W\d] )\[ ?([+-]?(?:\.?\d|nan|inf)[^\s,()\[\]]*) ?\]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,18 @@ _TOKEN: Final = re.compile(
     |(?P<comma>[,;])
     |(?P<open>[(\[{<])
     |(?P<close>[)\]}>])
-    |(?P<number>(?:\#?[+-]?\.?\d|[+-](?:nan|inf|∞)|∞)(?:[^\s,:;|()\[\]{}<>"'=]|[,:](?=\d))*)
+    |(?P<number>
+        (?:[+-]?\d{1,3}(?:[ ]\d{3}){1,5}[.,]\d|\#?[+-]?\.?\d|[+-](?:nan|inf|∞)|∞)
+        (?:[^\s,:;|()\[\]{}<>"'=]|[,:'\u00a0\u2009\u202f](?=\d))*
+        (?:[ ]?[x\u00d7*·][ ]?10(?:\^|\*\*|⁻)[^\s,;|]*)?)
     |(?P<word>[^\W\d](?:[\w./@^%\#-]|'(?=\w))*)
     |(?P<other>[^\s,:;|()\[\]{}<>"'=]+)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+"""What may belong to a number is part of it, so that no part of it is taken for it: thousands between spaces or
+apostrophes, and powers of ten."""
+_ARROWS: Final = frozenset({"->", "=>", "→"})
 _CUT_BEFORE: Final = frozenset({"start", "cut"})
 _MISSING: Final = frozenset({"na", "n/a", "none", "null", "nil", "missing", "undefined"})
 """Words that stand where a value is missing."""
@@ -70,6 +76,8 @@ class _Scan:
             self._word(text)
         elif kind == "number":
             self._value(text)
+        elif kind == "sign" and self._open is not None and text in _ARROWS:
+            self._open.text += text  # from this value to another one
         elif kind in {"gap", "space"}:
             self._joint = self._joint if self._joint in {"sign", "bar", "open"} else kind
             if kind == "gap":

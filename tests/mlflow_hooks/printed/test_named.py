@@ -65,7 +65,9 @@ def test_a_progress_bar_prints_many_lines() -> None:
     assert lines_of(b"loss=2\rloss=1\r\ndone\n") == ["loss=2", "loss=1", "done", ""]
 
 
-@pytest.mark.parametrize("text", ["a " * 3000, "a-" * 3000, "a: " * 3000, "1" * 9000, " " * 9000, "x=1" * 3000])
+@pytest.mark.parametrize(
+    "text", ["a " * 3000, "a-" * 3000, "a: " * 3000, "1" * 9000, " " * 9000, "x=1" * 3000, "123 " * 2000, "x=1 " * 2000]
+)
 def test_a_line_of_anything_is_read_in_no_time(text: str) -> None:
     began = time.process_time()
     list(printed_metrics(text))
@@ -108,16 +110,29 @@ def test_a_metric_that_is_named_is_read_from_the_same_lines(metric: str) -> None
         "loss 0.5 acc",
         "2026-01-01 10:00:00,123 worker 3 got loss 0.5 in 3 s",
         "so far (loss 0.5) and on",
+        "loss [0.5]",
+        "epoch [3] loss 0.5",
     ],
 )
 def test_of_a_metric_that_is_named_its_name_before_a_number_is_enough(line: str) -> None:
     assert list(values_of("loss", line)) == [0.5]
 
 
-@pytest.mark.parametrize("said", ["0,81", "1,5e-3", "NA", "0.9s", "1.2.3", "None", "1_000", "12:30"])
+OTHER_FORMS = ["1\u202f234,5", "1\u00a0234.5", "1 234.5", "1'234.5", "1.5 x 10^-3", "1.5\u00d710^-3"]
+"""Values of which a part is a number, and another one."""
+
+
+@pytest.mark.parametrize("said", ["0,81", "1,5e-3", "NA", "0.9s", "1.2.3", "None", "1_000", "12:30", *OTHER_FORMS])
 def test_a_value_of_the_named_metric_that_is_no_number_is_told(said: str) -> None:
     read = NamedReader("loss").read(f"epoch 3 loss: {said}")
     assert (read.values, read.odd) == ((), (said,))
+
+
+@pytest.mark.parametrize("said", ["0.5 -> 0.4", "0.5->0.4", "0.5 → 0.4"])
+def test_of_a_change_neither_value_is_guessed(said: str) -> None:
+    read = NamedReader("loss").read(f"loss: {said}")
+    assert read.values == ()
+    assert read.odd
 
 
 @pytest.mark.parametrize("other", ["best loss 0.1", "val_loss 0.1", "loss_scale 2", "Train loss: 0.9", "lossy 3"])
