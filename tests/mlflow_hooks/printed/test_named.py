@@ -119,7 +119,7 @@ def test_of_a_metric_that_is_named_its_name_before_a_number_is_enough(line: str)
 
 
 OTHER_FORMS = ["1\u202f234,5", "1\u00a0234.5", "1 234.5", "1'234.5", "1.5 x 10^-3", "1.5\u00d710^-3"]
-"""Values of which a part is a number, and another one."""
+"""Values whose parts are other numbers."""
 
 
 @pytest.mark.parametrize("said", ["0,81", "1,5e-3", "NA", "0.9s", "1.2.3", "None", "1_000", "12:30", *OTHER_FORMS])
