@@ -98,9 +98,9 @@ class NamedReader:
         found: list[tuple[str, str]] = []
         for pair in (pair for pair in pairs if pair.joint != "open"):
             words = _without_level(pair.words)
-            led = _after_lead(words)
-            if self._is_wanted(" ".join(led)):
-                found.append((" ".join(led), pair.text))
+            wanted = (name for name in map(" ".join, (words, _after_lead(words))) if self._is_wanted(name))
+            if name := next(wanted, None):
+                found.append((name, pair.text))
             elif id(pair) in meant and _is_offered(pair, words) and not self._is_counter(" ".join(words)):
                 found.append((" ".join(words), pair.text))
         return found
@@ -126,11 +126,6 @@ def printed_metrics(*lines: str) -> Iterator[tuple[str, float]]:
     """Yield the names and values of the metrics that lines of one program tell of; no counters such as ``epoch``."""
     reader = NamedReader()
     return (found for line in lines for found in reader.read(line).values)
-
-
-def values_of(metric: str, line: str) -> Iterator[float]:
-    """Yield the values of ``metric`` that ``line`` tells of, whatever the case of its letters there."""
-    return (value for _, value in NamedReader(metric, alone=True).read(line).values)
 
 
 def _known(name: str) -> str:

@@ -32,6 +32,8 @@ _ARROWS: Final = frozenset({"->", "=>", "→"})
 _CUT_BEFORE: Final = frozenset({"start", "cut"})
 _MISSING: Final = frozenset({"na", "n/a", "none", "null", "nil", "missing", "undefined"})
 """Words that stand where a value is missing."""
+_MISSING_ALONE: Final = frozenset({"NA", "N/A", "None"})
+"""Those of them that are no word of a sentence."""
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ class _Scan:
             self._cut("other" if kind == "other" and any(map(str.isalnum, text)) else "cut")
 
     def _word(self, text: str) -> None:
-        if _is_value(text) and (self._joint == "sign" or number(text) is not None):
+        if number(text) is not None or text in _MISSING_ALONE or (self._joint == "sign" and _is_value(text)):
             self._value(text)
             return
         if self._open is not None:

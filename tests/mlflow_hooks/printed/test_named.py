@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from mlflow_hooks.printed.lines import lines_of
-from mlflow_hooks.printed.named import NamedReader, printed_metrics, values_of
+from mlflow_hooks.printed.named import NamedReader, printed_metrics
+
+
+def values_of(metric: str, line: str) -> list[float]:
+    return [value for _, value in NamedReader(metric, alone=True).read(line).values]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,7 @@ def test_names_and_values_are_found(line: str, found: dict[str, float]) -> None:
 
 
 def test_the_case_of_letters_does_not_matter_and_other_names_do() -> None:
-    assert list(values_of("loss", "Loss: 0.5, val_loss: 0.7, Train loss: 0.9")) == [0.5]
+    assert values_of("loss", "Loss: 0.5, val_loss: 0.7, Train loss: 0.9") == [0.5]
 
 
 def test_a_progress_bar_prints_many_lines() -> None:
@@ -115,7 +119,7 @@ def test_a_metric_that_is_named_is_read_from_the_same_lines(metric: str) -> None
     ],
 )
 def test_of_a_metric_that_is_named_its_name_before_a_number_is_enough(line: str) -> None:
-    assert list(values_of("loss", line)) == [0.5]
+    assert values_of("loss", line) == [0.5]
 
 
 OTHER_FORMS = ["1\u202f234,5", "1\u00a0234.5", "1 234.5", "1'234.5", "1.5 x 10^-3", "1.5\u00d710^-3"]
@@ -137,12 +141,21 @@ def test_of_a_change_neither_value_is_guessed(said: str) -> None:
 
 @pytest.mark.parametrize("other", ["best loss 0.1", "val_loss 0.1", "loss_scale 2", "Train loss: 0.9", "lossy 3"])
 def test_another_name_that_ends_or_begins_so_is_another_metric(other: str) -> None:
-    assert list(values_of("loss", other)) == []
+    assert values_of("loss", other) == []
+
+
+@pytest.mark.parametrize("line", ["epoch 3 loss NA", "loss  N/A", "epoch 3, loss None, acc 0.5"])
+def test_a_missing_value_is_told_too(line: str) -> None:
+    assert len(NamedReader("loss").read(line).odd) == 1
+
+
+def test_a_name_with_a_word_that_leads_is_a_name() -> None:
+    assert values_of("loss at end", "loss at end: 0.5") == [0.5]
 
 
 def test_a_diverged_value_in_words_counts() -> None:
-    assert list(values_of("loss", "epoch 3 loss Inf")) == [math.inf]
-    assert math.isnan(next(values_of("loss", "epoch 3 loss -nan(ind)")))
+    assert values_of("loss", "epoch 3 loss Inf") == [math.inf]
+    assert math.isnan(values_of("loss", "epoch 3 loss -nan(ind)")[0])
 
 
 def test_rows_belong_to_the_newest_head_of_as_many_columns() -> None:
