@@ -30,8 +30,8 @@ def printed(*patterns: str, reader: str | None = None) -> PrintedMetrics:
         patterns: Regular expressions with named groups, each for a part of a line: a group holds the metric of its
             name, and one named ``step`` or ``epoch`` the step. A pattern with a step alone tells it for the lines that
             follow. Without any step, the values of a metric are numbered from 0. The syntax is RE2's, which is Python's
-            without look-around and back-references: no line can make it slow. Without patterns, ``loss: 0.31`` or
-            ``loss=0.31`` tells the metric of that name.
+            without look-around and back-references: no line can make it slow. Colours are taken out of a line first.
+            Without patterns, metrics are read by their names: ``loss: 0.31``, ``epoch 3 loss 0.31``, rows of tables.
         reader: Image that a pod takes the reader from, for a program whose own image has no Python: any that has Python
             and ``hera-specon-hooks[printed]``, such as the trainer's. By default the program's own has them.
     """

@@ -19,9 +19,8 @@ from controllers.policies.wrappers.stacked import Stacked
 from controllers.worlds.local.workflow.values import ManifestValueError, parse_duration
 from controllers.worlds.local.working_folders import check_own
 from hera_specon.errors import SpaceError, SweepError
+from mlflow_hooks.printed.named import NOT_IN_NAMES, kept_name
 
-_NOT_IN_METRICS: Final = re.compile(r"[^\w.\- :/]")
-"""Characters that MLflow takes in no metric's name."""
 _LONGEST_METRIC: Final = 250
 
 
@@ -41,10 +40,11 @@ def why_no_metric(name: object) -> str | None:
     """Return why MLflow takes no metric of this name."""
     if not 0 < len(str(name)) <= _LONGEST_METRIC:
         return f"an objective is the name of a metric, of 1 to {_LONGEST_METRIC} characters, not {name!r}"
-    if wrong := sorted(set(_NOT_IN_METRICS.findall(str(name)))):
+    if wrong := sorted(set(NOT_IN_NAMES.findall(str(name)))):
         return (
             f"MLflow takes no metric of the name {name!r}: it holds {', '.join(map(repr, wrong))}, and may "
-            "hold letters, digits, spaces and _ - . : / only. Log it under such a name"
+            "hold letters, digits, spaces and _ - . : / only. Log it under such a name; what is printed is "
+            f"kept as {kept_name(str(name))!r}"
         )
     short = posixpath.normpath(str(name))
     if short != str(name) or short in {".", ".."} or short.startswith(("/", "../")):

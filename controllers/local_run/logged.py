@@ -8,7 +8,8 @@ from controllers.core.results import TrialResult
 from controllers.tracking.mlflow_source import MlflowSource
 from controllers.worlds.local.jobs import file_name
 from mlflow_hooks.journal import logged_keys
-from mlflow_hooks.printed.named import lines_of, printed_metrics
+from mlflow_hooks.printed.lines import lines_of
+from mlflow_hooks.printed.named import kept_name, printed_metrics
 
 
 class NamesLogged:
@@ -43,7 +44,7 @@ class NamesLogged:
     def _printed(self, trial: TrialId) -> frozenset[str]:
         log = self._state_root.parent / "logs" / f"{file_name(trial)}.log"
         try:
-            lines = lines_of(log.read_text(encoding="utf-8", errors="replace"))
+            lines = lines_of(log.read_bytes())
         except OSError:
             return frozenset()
-        return frozenset(name for line in lines for name, _ in printed_metrics(line))
+        return frozenset(kept_name(name) for name, _ in printed_metrics(*lines))

@@ -18,13 +18,16 @@ from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob, file_name
 from mlflow_hooks import contract
 from mlflow_hooks.journal import POINTS, Point
-from mlflow_hooks.printed.named import lines_of, values_of
+from mlflow_hooks.printed.lines import lines_of
+from mlflow_hooks.printed.named import NamedReader
+from mlflow_hooks.printed.steps import MetricSteps
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
 _AT_ONCE: Final = 2**22
 """Bytes of a log that are read at once."""
 _LONGEST_LINE: Final = 2**16
 """Bytes of a line that are read at most."""
+_LONGEST_TOLD: Final = 200
 _PRINTED: Final = "printed"
 
 
@@ -34,11 +37,20 @@ class _Followed:
 
     began: int
     offset: int
+    reader: NamedReader
+    steps: MetricSteps = field(default_factory=lambda: MetricSteps({}))
     rest: bytes = b""
     points: list[Point] = field(default_factory=list)
     first: float | None = None
     best: float | None = None
     over: bool = False
+
+    def next(self, objective: str, value: float, told: int | None, timestamp: int) -> Point:
+        """Return the point of the next value. Of a step MLflow takes the value that has the latest time."""
+        step = self.steps.step_of(objective, told)
+        last = self.points[-1] if self.points else None
+        later = last.timestamp + 1 if last is not None and last.step == step else timestamp
+        return Point(objective, value, step, max(timestamp, later))
 
 
 class PrintedObjectives:
@@ -46,11 +58,14 @@ class PrintedObjectives:
 
     Args:
         folder: of the run under one policy.
+        say: shows a message: a value that is no number is told once.
         epoch: gives the time in Unix seconds.
     """
 
-    def __init__(self, folder: Path, epoch: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: Path, say: Callable[[str], None], epoch: Callable[[], float] = time.time) -> None:
         self._folder = folder
+        self._say = say
+        self._said = False
         self._epoch = epoch
         self._followed: dict[str, _Followed] = {}
         self._hooked: set[str] = set()
@@ -68,7 +83,7 @@ class PrintedObjectives:
                 self._read(job)
 
     def points(self, job: LocalJob) -> Sequence[Point]:
-        """Return all values of the objective that a trial has printed, numbered from 0."""
+        """Return all values of the objective that a trial has printed, at the steps that it told or numbered from 0."""
         followed = self._followed.get(job.trial)
         return followed.points if followed else ()
 
@@ -100,7 +115,8 @@ class PrintedObjectives:
         ended, began = job.phase.ended, beginning(self._state(job))
         followed = self._followed.get(job.trial)
         if followed is None or followed.began != began:
-            followed = self._followed[job.trial] = _Followed(began, began)
+            objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
+            followed = self._followed[job.trial] = _Followed(began, began, NamedReader(objective, alone=True))
         try:
             with (self._folder / "logs" / f"{file_name(job.trial)}.log").open("rb") as log:
                 log.seek(followed.offset)
@@ -118,12 +134,17 @@ class PrintedObjectives:
         """Note the values in whole lines."""
         objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
         better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
-        lines = [line for line in lines_of(printed.decode(errors="replace")) if objective.casefold() in line.casefold()]
-        for value in (value for line in lines for value in values_of(objective, line)):
-            followed.points.append(Point(objective, value, len(followed.points), int(self._epoch() * 1000)))
-            if math.isfinite(value):
-                followed.first = value if followed.first is None else followed.first
-                followed.best = value if followed.best is None else better(followed.best, value)
+        for line in lines_of(printed):
+            read = followed.reader.read(line)
+            if read.odd and not self._said:
+                self._said = True
+                told = f"{objective}={read.odd[0]!r} is no number and counts as none"
+                self._say(f"{job.trial}: {told}, in the line {line[:_LONGEST_TOLD]!r}")
+            for _, value in read.values:
+                followed.points.append(followed.next(objective, value, read.step, int(self._epoch() * 1000)))
+                if math.isfinite(value):
+                    followed.first = value if followed.first is None else followed.first
+                    followed.best = value if followed.best is None else better(followed.best, value)
 
 
 def _cut(printed: bytes) -> tuple[bytes, bytes]:

@@ -102,7 +102,7 @@ class LocalSweep:
         self._state_dir = plan.folder.resolve().parents[2]
         self._mlflow = LateMlflow(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
         self._begun: dict[str, int] = {}
-        self._printed = PrintedObjectives(plan.folder)
+        self._printed = PrintedObjectives(plan.folder, services.screen.say)
         self._others = OthersLoad()
 
     def run(self) -> tuple[RunResult, str]:

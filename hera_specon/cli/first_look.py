@@ -17,7 +17,8 @@ from hera_specon.cli.output import say
 from hera_specon.display.screens import PlainScreen
 from hera_specon.settings import Objective, maximize, minimize
 from mlflow_hooks.journal import POINTS, Point
-from mlflow_hooks.printed.named import lines_of, printed_metrics
+from mlflow_hooks.printed.lines import lines_of
+from mlflow_hooks.printed.named import kept_name, printed_metrics
 
 if TYPE_CHECKING:
     from controllers.local_run.run import LocalRun
@@ -110,7 +111,7 @@ def metrics_in(folder: Path) -> list[FoundMetric]:
     logged = dict(_read_journals(folder)) | newest_in_database(folder / "mlflow" / "mlflow.db")
     metrics = {name: value for name, value in logged.items() if not name.startswith(_NOT_THEIRS)}
     if not metrics:
-        metrics = {name: value for line in _read_output(folder) for name, value in printed_metrics(line)}
+        metrics = {kept_name(name): value for name, value in printed_metrics(*_read_output(folder))}
     return sorted((FoundMetric(*item) for item in metrics.items()), key=lambda metric: metric.rank)
 
 
@@ -123,7 +124,7 @@ def _read_journals(folder: Path) -> Iterator[tuple[str, float]]:
 def _read_output(folder: Path) -> list[str]:
     """Return the lines that trials under ``folder`` printed."""
     logs = sorted(folder.glob("runs/*/*/logs/*.log"))
-    return [line for log in logs for line in lines_of(log.read_text(encoding="utf-8", errors="replace"))]
+    return [line for log in logs for line in lines_of(log.read_bytes())]
 
 
 def _describe(asked: OneLine, done: "LocalRun | None", metrics: list[FoundMetric], printed: list[str]) -> str:

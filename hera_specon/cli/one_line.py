@@ -20,6 +20,7 @@ from hera_specon.script_options import truth_flags, unknown_options
 from hera_specon.settings import Objective, maximize, minimize
 from hera_specon.space import Choice, Space
 from hera_specon.written_sweep import BEFOREHAND, WrittenSweep, code_of
+from mlflow_hooks.printed.named import NOT_IN_NAMES, ONLY_PRINTED, kept_name
 
 TRIALS: Final = 20
 """Trials of a random draw where nobody says how many."""
@@ -54,7 +55,8 @@ class OneLine:
     """A sweep that the command line defines.
 
     ``told_objective`` tells whether somebody has said what the objective is. ``line`` has the words of the command
-    line, ``short`` only those that define the sweep; ``saved`` is the file to write the sweep to.
+    line, ``short`` only those that define the sweep; ``saved`` is the file to write the sweep to, ``asked_metric`` the
+    objective's name as given.
     """
 
     file: Path
@@ -63,6 +65,7 @@ class OneLine:
     line: tuple[str, ...]
     short: str
     saved: Path | None = None
+    asked_metric: str | None = None
 
     @property
     def source(self) -> str:
@@ -106,6 +109,9 @@ class OneLine:
     def _warnings(self) -> Iterator[str]:
         for file in _scripts(self.sweep.command):
             yield from (f"Warning: {line}" for line in unknown_options(file, self.sweep.passed))
+        kept = self.sweep.objective.metric
+        if self.asked_metric not in {None, kept}:
+            yield f"MLflow takes no metric of the name {self.asked_metric!r}: what is printed of it is kept as {kept!r}"
 
 
 def _scripts(command: tuple[str, ...]) -> list[Path]:
@@ -259,7 +265,8 @@ def _one_line(given: Given, assigned: Assignments, seed: int, saved: Path | None
 
         search_text(sampler(search), sweep.space, trials, seed)
     short = _short(given, sweep)
-    return OneLine(given.file or Path(sweep.name), sweep, objective is not None, given.line, short, saved)
+    asked = given.options["minimized"] or given.options["maximized"]
+    return OneLine(given.file or Path(sweep.name), sweep, objective is not None, given.line, short, saved, asked)
 
 
 def _short(given: Given, sweep: WrittenSweep) -> str:
@@ -280,8 +287,14 @@ def _objective(minimized: str | None, maximized: str | None) -> Objective | None
         message = "--minimize and --maximize: a sweep has one objective, so give one of them."
         raise click.UsageError(message)
     if minimized is not None:
-        return minimize(minimized)
-    return None if maximized is None else maximize(maximized)
+        return minimize(_kept(minimized))
+    return None if maximized is None else maximize(_kept(maximized))
+
+
+def _kept(metric: str) -> str:
+    """Return the name that a metric is kept under: who prints ``Acc@1`` has not chosen its name."""
+    odd = set(NOT_IN_NAMES.findall(metric))
+    return kept_name(metric) if odd and odd <= ONLY_PRINTED else metric
 
 
 def _search(space: Space, asked: str | None, trials: int | None) -> tuple[str, int | None]:

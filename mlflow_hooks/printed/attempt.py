@@ -5,7 +5,7 @@ import os
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from mlflow_hooks.leave_file import LeaveFile
 from mlflow_hooks.printed.form import PrintedForm
 from mlflow_hooks.printed.program import ReadProgram
 from mlflow_hooks.printed.reader import PrintedReader, PrintedValues
+from mlflow_hooks.printed.steps import MetricSteps
 from mlflow_hooks.record import Record
 from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import AttemptSettings
@@ -63,8 +64,10 @@ class PrintedAttempt:
         self._record = Record(settings, self._owner, _CHECKPOINTS_S, mirror)
         self._reader = PrintedReader(form, self._objective, time.monotonic)
         self._counts = _counts_of(settings.folder)
+        self._by_name = MetricSteps(self._counts) if form.by_name else None
         self._steps: dict[str, int] = {}
         self._back: dict[str, tuple[int, object]] = {}
+        self._newest_values: dict[str, tuple[int, object]] = {}
         self._with_objective = self._failed = False
         self._newest: deque[bytes] = deque(maxlen=_LAST_LINES)
         self._record.start_sending()
@@ -112,9 +115,15 @@ class PrintedAttempt:
         self._record.settle(self._stop.seconds_left(self._settings.grace_s - _MARGIN_S, _LAST_UPLOAD_S))
         self._record.flush(_LEAVING_FLUSH_S)
 
-    def _log(self, found: Iterable[PrintedValues]) -> None:
+    def _log(self, found: Sequence[PrintedValues]) -> None:
+        for note in self._reader.notes:
+            report(note)
+        self._reader.notes.clear()
+        self._with_objective = self._with_objective or any(self._objective in line.values for line in found)
+        if self._by_name is not None:
+            self._log_by_name(found, self._by_name)
+            return
         for line in found:
-            self._with_objective = self._with_objective or self._objective in line.values
             if line.step is None:
                 self._count(line.values)
                 continue
@@ -137,6 +146,21 @@ class PrintedAttempt:
             self._steps[name] = step
             self._record.log({name: value}, step)
 
+    def _log_by_name(self, found: Sequence[PrintedValues], steps: MetricSteps) -> None:
+        """Log all values; of a step that comes again at once the last, as MLflow takes a millisecond's highest."""
+        at: dict[int, dict[str, object]] = {}
+        for line in found:
+            for name, value in line.values.items():
+                at.setdefault(steps.step_of(name, line.step), {})[name] = value
+        for step, values in sorted(at.items()):
+            self._record.log({name: value for name, value in values.items() if self._is_news(name, step, value)}, step)
+
+    def _is_news(self, name: str, step: int, value: object) -> bool:
+        """Return whether a value is another than the last one of its step: a progress bar tells it again and again."""
+        news = self._newest_values.get(name) != (step, value)
+        self._newest_values[name] = (step, value)
+        return news
+
     def _count(self, values: Mapping[str, object]) -> None:
         for name, value in values.items():
             step = self._counts.get(name, 0)
@@ -155,9 +179,12 @@ class PrintedAttempt:
 
 
 def program_environment() -> dict[str, str]:
-    """Return this process's environment without what lets MLflow's library in the program join the trial's run."""
+    """Return this process's environment without what lets MLflow's library in the program join the trial's run.
+
+    Python in the program holds nothing back that it prints, unless the environment says otherwise.
+    """
     ours = {contract.ENV_RUN, contract.ENV_RUN_CONTEXT, contract.ENV_PRINTED}
-    return {name: value for name, value in os.environ.items() if name not in ours}
+    return {"PYTHONUNBUFFERED": "1"} | {name: value for name, value in os.environ.items() if name not in ours}
 
 
 def is_read(folder: Path) -> bool:

@@ -24,13 +24,18 @@ class PrintedForm:
     """How metrics stand in what a program prints.
 
     With ``patterns``, named groups hold the values. With ``keys``, each line is a JSON object, and these are the keys
-    of the metrics; ``step`` is that of the step, where there is one. With neither, ``loss: 0.31`` or ``loss=0.31`` is a
-    metric (``named.py``).
+    of the metrics; ``step`` is that of the step, where there is one. With neither, metrics are what a person takes for
+    some: ``loss: 0.31`` and the like (``named.py``).
     """
 
     patterns: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     step: str | None = None
+
+    @property
+    def by_name(self) -> bool:
+        """Whether nothing says where the metrics are but their names."""
+        return not self.patterns and not self.keys
 
     def encode(self) -> str:
         """Return it as JSON that neither Argo (``{{``) nor Kubernetes (``$(``, ``$$``) changes."""

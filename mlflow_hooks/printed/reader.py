@@ -11,7 +11,9 @@ from operator import itemgetter
 from typing import Any, Final
 
 from mlflow_hooks.printed.form import MOST_NAMES, NOT_THEIRS, STEPS, PrintedForm, compile_pattern
-from mlflow_hooks.printed.named import printed_metrics
+from mlflow_hooks.printed.lines import ENDS, clean
+from mlflow_hooks.printed.named import MOST_VALUES, NamedReader, kept_name
+from mlflow_hooks.printed.numbers import number, whole, whole_of
 
 LONGEST_LINE: Final = 2**16
 """Bytes of a line that are read: the last ones."""
@@ -24,14 +26,12 @@ _OTHER_LINE: Final = 0.02
 """What a line without values costs, in such lines, where each has to be looked at by itself."""
 _HELD: Final = 2**14
 """Bytes of lines that wait to be read where they come too fast; older ones are left out."""
-_ENDS: Final = re.compile(rb"[\r\n]")
-_OF_C: Final = re.compile(rb"(?<=[:\s,\[])(-?)(?:nan|inf)(?=[\s,}\]])")
-_AFTER_NUMBERS: Final = ".,;:"
-"""What a sentence may have after a number, and a pattern such as ``[-+0-9.e]+`` takes with it."""
-_MOST_STEP: Final = 2**63
+_NO_JSON: Final = re.compile(rb"(?<=[:\s,\[])[+-]?(?:nan|inf(?:inity)?)(?=[\s,}\]])", re.IGNORECASE)
+"""NaN and infinities as C, R and Go print them."""
+_LONGEST_TOLD: Final = 200
 
-Raw = tuple[int, Mapping[str, object]]
-"""Where the line of a finding begins, and what it tells, by name."""
+Raw = tuple[int, Mapping[str, object], int | None]
+"""Where the line of a finding begins, what it tells, by name, and the step where it has no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class PrintedReader:
     Attributes:
         dropped: bytes of lines that came too fast, and were left out.
         odd_step: a step that is no whole number, and whose line was left out; empty without one.
+        notes: what a person is to know of the lines, each once, the newest last.
     """
 
     form: PrintedForm
@@ -61,16 +62,20 @@ class PrintedReader:
     clock: Callable[[], float]
     dropped: int = 0
     odd_step: str = ""
+    notes: list[str] = field(default_factory=list)
     _patterns: list[Any] = field(init=False)
     _rest: dict[int, bytes] = field(init=False, default_factory=dict)
     _held: bytes = field(init=False, default=b"")
     _names: set[str] = field(init=False, default_factory=set)
+    _noted: set[str] = field(init=False, default_factory=set)
+    _by_name: NamedReader = field(init=False)
     _step: int | None = field(init=False, default=None)
     _room: float = field(init=False, default=BURST)
     _at: float = field(init=False, default=-math.inf)
 
     def __post_init__(self) -> None:
         self._patterns = [compile_pattern(pattern) for pattern in self.form.patterns]
+        self._by_name = NamedReader(self.objective)
 
     def read(self, stream: int, data: bytes) -> list[PrintedValues]:
         """Return the values of the lines that ``data`` ends; what a progress bar overwrites is a line, too.
@@ -93,60 +98,79 @@ class PrintedReader:
         return list(self._taken(lines))
 
     def _taken(self, lines: bytes) -> Iterator[PrintedValues]:
-        now = self.clock()
+        lines, now = clean(lines), self.clock()
         self._room = min(BURST, self._room + max(0.0, now - self._at) * PER_SECOND)
         self._at, self._held, line = now, b"", -1
-        for begins, told in self._found(lines):
+        for begins, told, step in self._found(lines):
             if begins != line:
                 if self._room < 1:
                     self._hold(lines[begins:])
                     return
                 line = begins
                 self._room -= 1
-            values = self._of_theirs(told)
+            values = self._of_theirs(told, step, lines, begins)
             if values is not None:
                 yield values
 
     def _hold(self, lines: bytes) -> None:
         self._held = lines[-_HELD:]
         if len(lines) > _HELD:
-            first = _ENDS.search(self._held)
+            first = ENDS.search(self._held)
             self._held = self._held[first.end() :] if first else b""
         self.dropped += len(lines) - len(self._held)
 
-    def _of_theirs(self, told: Mapping[str, object]) -> PrintedValues | None:
+    def _of_theirs(
+        self, told: Mapping[str, object], named_step: int | None, lines: bytes, begins: int
+    ) -> PrintedValues | None:
         step_name = self.form.step or next((name for name in STEPS if name in told and self._patterns), "")
         said = told.get(step_name)
-        step = None if said is None else _whole(said)
+        step = named_step if said is None else _step(said)
         if said is not None and step is None:
             words = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
             self.odd_step = self.odd_step or words[:100]
             return None
-        values = {name: _number(value) for name, value in told.items() if name != step_name and value is not None}
+        given = {name: value for name, value in told.items() if name != step_name and value is not None}
+        if not given:
+            self._step = step if step is not None else self._step  # a line of its own tells it for those that follow
+            return None
+        values = {name: _number(value) for name, value in given.items()}
+        for name in [name for name, value in values.items() if isinstance(value, str)]:
+            line = ENDS.split(lines[begins : begins + _LONGEST_TOLD], maxsplit=1)[0].decode(errors="replace")
+            self._note(name, f"{name}={values.pop(name)!r} is no number and counts as none, in the line {line!r}")
         for name in values.keys() - self._names:
             if len(self._names) >= MOST_NAMES or name.startswith(NOT_THEIRS):
                 del values[name]
             else:
                 self._names.add(name)
-        if not values:
-            self._step = step if step is not None else self._step  # a line of its own tells it for those that follow
-            return None
-        return PrintedValues(values, self._step if step is None else step)
+        return PrintedValues(values, self._step if step is None else step) if values else None
+
+    def _note(self, name: str, note: str) -> None:
+        """Note something of a metric, once; of no more names than there may be metrics."""
+        if name not in self._noted and len(self._noted) < MOST_NAMES:
+            self._noted.add(name)
+            self.notes.append(note)
 
     def _found(self, lines: bytes) -> Iterator[Raw]:
         if self._patterns:
             matches = [_matches(pattern, lines) for pattern in self._patterns]
+            begins = ends = taken = 0
             for at, groups in heapq.merge(*matches, key=itemgetter(0)):
-                yield max(lines.rfind(b"\n", 0, at), lines.rfind(b"\r", 0, at)) + 1, groups
+                if at >= ends:
+                    begins = max(lines.rfind(b"\n", 0, at), lines.rfind(b"\r", 0, at)) + 1
+                    end = ENDS.search(lines, at)
+                    ends, taken = end.end() if end else len(lines) + 1, 0
+                taken += 1
+                if taken <= MOST_VALUES:
+                    yield begins, groups, None
             return
         keys = [key.encode() for key in self.form.keys]
         if keys and not any(key in lines for key in keys):
             return
         begins = 0
-        for line in _ENDS.split(lines):
-            told = self._in_json(line) if keys else self._named(line)
+        for line in ENDS.split(lines):
+            told, step = (self._in_json(line), None) if keys else self._named(line)
             if told:
-                yield begins, told
+                yield begins, told, step
             elif not keys:
                 self._room -= _OTHER_LINE
             begins += len(line) + 1
@@ -160,10 +184,16 @@ class PrintedReader:
         wanted = [*self.form.keys, *([self.form.step] if self.form.step else [])]
         return {name: value for name in wanted if (value := _member(told, name)) is not None}
 
-    def _named(self, line: bytes) -> Mapping[str, object]:
-        wanted = self.objective.casefold()
-        found = printed_metrics(line.decode(errors="replace"))
-        return {self.objective if name.casefold() == wanted else name: value for name, value in found}
+    def _named(self, line: bytes) -> tuple[Mapping[str, object], int | None]:
+        read = self._by_name.read(line.decode(errors="replace"))
+        told: dict[str, object] = {}
+        for name, value in (*((self.objective, text) for text in read.odd), *read.values):
+            kept = kept_name(name)
+            kept = self.objective if kept.casefold() == self.objective.casefold() else kept
+            if kept_name(name) != name:
+                self._note(name, f"MLflow takes no metric of the name {name!r}: it is kept as {kept!r}")
+            told[kept] = value
+        return told, read.step
 
 
 def _matches(pattern: Any, lines: bytes) -> Iterator[tuple[int, Mapping[str, object]]]:  # noqa: ANN401 - of RE2
@@ -176,7 +206,7 @@ def _object(text: bytes) -> object:
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     with suppress(ValueError, RecursionError):
-        return json.loads(_OF_C.sub(lambda word: b"NaN" if b"nan" in word[0] else word[1] + b"Infinity", text))
+        return json.loads(_NO_JSON.sub(lambda word: json.dumps(number(word[0].decode())).encode(), text))
     return None
 
 
@@ -191,20 +221,15 @@ def _member(told: object, name: str) -> object:
 
 
 def _number(value: object) -> object:
-    """Return the number that ``value`` is or tells; what is none is returned as it is."""
+    """Return the number that a text tells, the text itself where it tells none; anything else as it is."""
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    if not isinstance(text, str):
+        return text
+    found = number(text)
+    return text[:_LONGEST_TOLD] if found is None else found
+
+
+def _step(value: object) -> int | None:
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
-    if not isinstance(value, str) or "_" in value:
-        return value
-    try:
-        return float(value.strip().rstrip(_AFTER_NUMBERS))
-    except ValueError:
-        return value
-
-
-def _whole(value: object) -> int | None:
-    """Return the step that ``value`` tells, None where it is no whole number that MLflow can keep."""
-    number = _number(value)
-    if not isinstance(number, int | float) or isinstance(number, bool):
-        return None
-    return int(number) if 0 <= number < _MOST_STEP and number == int(number) else None
+    return whole(value.strip()) if isinstance(value, str) else whole_of(value)

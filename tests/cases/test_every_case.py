@@ -27,6 +27,7 @@ OBJECTIVES: Final = f"{HERE}/test_objectives_of_a_sweep.py"
 SIDE_BY_SIDE: Final = f"{HERE}/test_scripts_side_by_side.py"
 LAUNCHERS: Final = f"{HERE}/test_launchers_and_signals.py"
 FRESH: Final = "tests/controllers/worlds/local/processes/test_fresh_interpreter.py"
+PRINTS: Final = f"{HERE}/test_what_programs_print.py"
 BOUNDS: Final = "tests/hera_specon/test_bounds_and_limits.py"
 
 CASES: Final[dict[str, tuple[str, ...]]] = {
@@ -104,6 +105,13 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "a search gets texts, choices or hyperparameters beyond its limits": (
         f"{BOUNDS}::test_what_a_search_cannot_take_is_told_with_its_name_and_limit",
+    ),
+    "a script prints names and numbers with single spaces, and numbers as other languages do": (
+        f"{PRINTS}::test_a_script_that_prints_its_loss_needs_no_change",
+    ),
+    "a program colours what improved in a table": (f"{PRINTS}::test_coloured_rows_of_a_table_count_as_others",),
+    "well-known programs print lines of their own kinds": (
+        "tests/mlflow_hooks/printed/test_named.py::test_lines_of_public_programs_are_read_as_a_person_reads_them",
     ),
     "bounds are beyond all numbers, and an objective's name holds what MLflow refuses": (
         f"{BOUNDS}::test_a_range_that_gives_no_usable_values_is_refused_where_it_is_written",

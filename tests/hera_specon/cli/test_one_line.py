@@ -342,3 +342,23 @@ def test_every_form_of_a_value_on_the_page_is_understood() -> None:
     assert len(forms) > 10
     for form in forms:
         read_assignments([form])
+
+
+def test_a_printed_name_that_mlflow_does_not_take_is_kept_under_the_nearest_and_said(
+    specon: Specon, runs: Runs, tmp_path: Path
+) -> None:
+    result = specon("run train.py lr=1,2 --maximize Acc@1 --save sweep.py")
+    assert result.exit_code == 0, result.stderr
+    assert (
+        result.stderr.count("MLflow takes no metric of the name 'Acc@1': what is printed of it is kept as 'Acc_1'") == 1
+    )
+    assert trial_of(runs.workflows[0])["metadata"]["annotations"]["hera-specon.io/objective"] == "Acc_1"
+    assert "maximize('Acc_1')" in (tmp_path / "sweep.py").read_text().replace('"', "'")
+
+
+def test_ordinary_prints_offer_their_metrics_and_no_counters(specon: Specon, runs: Runs) -> None:
+    runs.printed = "epoch 1 loss 0.9\nTrain Epoch: 2 [6400/60000 (11%)]\tLoss: 0.4\n * Acc@1 76.1 Acc@5 92.9\n"
+    result = specon("run train.py lr=1,2")
+    assert "--minimize loss " in result.stderr
+    assert "--maximize Acc_1 " in result.stderr
+    assert "poch" not in result.stderr

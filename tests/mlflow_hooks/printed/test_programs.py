@@ -64,6 +64,22 @@ def test_a_line_that_sums_up_is_no_second_phase(readings: Readings) -> None:
     assert readings.points("specon.steps_back") == {}
 
 
+def test_by_names_lines_tell_their_steps_and_the_last_value_of_a_step_counts(readings: Readings) -> None:
+    lines = r"epoch 1 loss 3\repoch 1 loss 2\n * Acc@1 76.1 (70.0)\nepoch 2 loss \033[32m1\033[0m\nepoch 4 loss 0,81\n"
+    done = readings.run(f"printf '{lines}'", PrintedForm())
+    assert readings.points() == {1: 2, 2: 1}
+    assert readings.points("Acc_1") == {0: 76.1}
+    assert "it is kept as 'Acc_1'" in done.err
+    assert done.err.count("loss='0,81' is no number and counts as none, in the line 'epoch 4 loss 0,81'") == 1
+
+
+def test_python_holds_nothing_back(readings: Readings) -> None:
+    process = readings.start(f"{sys.executable} -c 'import time; print(\"loss: 1\"); time.sleep(60)'", PrintedForm())
+    readings.wait_for(lambda: readings.points() == {0: 1})
+    assert process.poll() is None
+    readings.ask(process)
+
+
 def test_a_signal_to_the_whole_group_reaches_the_program_once(readings: Readings) -> None:
     counts = "trap 'echo heard' TERM; echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done"
     process = readings.start(counts)

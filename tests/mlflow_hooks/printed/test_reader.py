@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlflow_hooks.printed.form import MOST_NAMES, PrintedForm
+from mlflow_hooks.printed.named import MOST_VALUES
 from mlflow_hooks.printed.reader import BURST, LONGEST_LINE, PER_SECOND, PrintedReader
 
 LOSS = PrintedForm(patterns=(r"epoch (?P<step>\S+): loss=(?P<loss>\S+)(?: acc=(?P<acc>\S+))?",))
@@ -69,10 +70,51 @@ def test_what_ends_a_sentence_is_no_part_of_the_number() -> None:
     assert read(form, b"it is val_loss=0.31.\n") == [(None, {"loss": 0.31})]
 
 
-@pytest.mark.parametrize("said", ["oops", "1_000", "0,5", "--"])
-def test_what_is_no_number_is_left_for_the_journal_to_refuse(said: str) -> None:
-    ((_, values),) = read(LOSS, f"epoch 1: loss={said}\n".encode())
-    assert values == {"loss": said}
+@pytest.mark.parametrize("said", ["oops", "1_000", "0,5", "--", "1,5e-3", "NA"])
+def test_what_is_no_number_counts_as_none_and_is_noted_once_with_its_line(said: str) -> None:
+    one = reader(LOSS)
+    assert one.read(1, f"epoch 1: loss={said}\nepoch 2: loss={said}\n".encode()) == []
+    assert one.notes == [f"loss={said!r} is no number and counts as none, in the line 'epoch 1: loss={said}'"]
+
+
+@pytest.mark.parametrize("form", [PrintedForm(patterns=(r"loss: (?P<loss>.*)$",)), PrintedForm()])
+def test_patterns_and_names_take_the_same_numbers(form: PrintedForm) -> None:
+    said = [
+        "1,234.5",
+        "Inf",
+        "+Inf",
+        "-inf",
+        "tensor(0.9, device='cuda:0')",
+        "\x1b[36m0.5\x1b[0m",
+        "0,81",
+        "0.9s",
+        "1.0D-3",
+    ]
+    values = [values["loss"] for _, values in read(form, "".join(f"loss: {one}\n" for one in said).encode())]
+    assert values == [1234.5, math.inf, math.inf, -math.inf, 0.9, 0.5, 0.001]
+
+
+def test_json_may_hold_infinities_as_r_and_go_print_them() -> None:
+    assert read(JSON, b'{"loss": Inf, "epoch": 1}\n{"loss": +Inf, "epoch": 2}\n{"loss": "-Inf", "epoch": 3}\n') == [
+        (1, {"loss": math.inf}),
+        (2, {"loss": math.inf}),
+        (3, {"loss": -math.inf}),
+    ]
+
+
+@pytest.mark.parametrize("form", [PrintedForm(patterns=(r"(?P<loss>\d)",)), PrintedForm()])
+def test_of_one_line_no_more_values_are_taken_than_there_may_be(form: PrintedForm) -> None:
+    found = read(form, b"loss=1 " * (LONGEST_LINE // 7) + b"\nloss=2\n")
+    assert len(found) <= MOST_VALUES + 1
+    assert found[-1][1] == {"loss": 2.0}
+
+
+def test_a_name_that_mlflow_does_not_take_is_kept_under_the_nearest_one_and_noted_once() -> None:
+    one = PrintedReader(PrintedForm(), "Acc_1", lambda: 0.0)
+    found = one.read(1, b"Acc@1 76.1 a/../b: 3\nacc@1 77\n")
+    assert [dict(line.values) for line in found] == [{"Acc_1": 76.1, "a_.._b": 3.0}, {"Acc_1": 77.0}]
+    assert one.notes[0] == "MLflow takes no metric of the name 'Acc@1': it is kept as 'Acc_1'"
+    assert sum("'Acc@1'" in note for note in one.notes) == 1
 
 
 @pytest.mark.parametrize("step", ["-1", "0.5", "x", "1e30", "nan", str(2**63)])
@@ -152,7 +194,7 @@ def test_no_more_names_are_taken_than_there_may_be() -> None:
 
 
 def test_without_a_form_the_objective_counts_in_any_case() -> None:
-    assert read(PrintedForm(), b"epoch 3: Loss: 0.5, acc=0.9\n") == [(None, {"loss": 0.5, "acc": 0.9})]
+    assert read(PrintedForm(), b"epoch 3: Loss: 0.5, acc=0.9\n") == [(3, {"loss": 0.5, "acc": 0.9})]
 
 
 def test_a_pattern_that_makes_others_explode_takes_no_time_here() -> None:
