@@ -61,11 +61,14 @@ def restore_modes(module: Any, modes: Mapping[str, Mapping[str, bool]]) -> None:
         inner.training = modes["training"].get(name, inner.training)
 
 
-class _Parts:
+class Parts:
     """The parts of a training, and what of them an attempt that begins cannot know: what changes while it trains.
 
     Layers are thawed, and parameters join an optimizer, in the midst of a training. The next attempt makes its parts as
     they were at the beginning.
+
+    Args:
+        parts: as they are before anything is restored.
     """
 
     def __init__(self, parts: Sequence[HasStateDict]) -> None:
@@ -74,35 +77,42 @@ class _Parts:
         self._first_names = [set(_names(part)) for part in parts]
 
     def held(self) -> dict[str, Any]:
-        """Return the state of all parts, live.
+        """Return the state of all parts, live, and their ``changes``, with the same error."""
+        return {**self.changes(), "parts": [part.state_dict() for part in self._parts]}
+
+    def take_back(self, held: Mapping[str, Any]) -> None:
+        """Give each part what ``held`` returned."""
+        self.change(held)
+        for part, state in zip(self._parts, held["parts"], strict=True):
+            part.load_state_dict(state)
+
+    def changes(self) -> dict[str, Any]:
+        """Return what of the parts has changed, apart from the state of each, as plain data.
 
         Raises:
-            StateMismatchError: the next attempt could not take it back.
+            StateMismatchError: the next attempt could not take the state back.
         """
         self._check_layers()
         return {
-            "parts": [part.state_dict() for part in self._parts],
             "modes": [module_modes(part) if _is_module(part) else None for part in self._parts],
             "groups": [self._joined(place) for place in range(len(self._parts))],
         }
 
-    def take_back(self, held: Mapping[str, Any]) -> None:
-        """Give each part what ``held`` returned; a checkpoint of version 0.2 lacks all but ``parts``."""
-        for part, modes in zip(self._parts, held.get("modes", ()), strict=False):
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Do again what ``changes`` returned; a checkpoint of version 0.2 has none."""
+        for part, modes in zip(self._parts, changes.get("modes", ()), strict=False):
             if modes is not None:
                 restore_modes(part, modes)
-        for part, groups in zip(self._parts, held.get("groups", ()), strict=False):
+        for part, groups in zip(self._parts, changes.get("groups", ()), strict=False):
             self._join(part, groups)
-        for part, state in zip(self._parts, held["parts"], strict=True):
-            part.load_state_dict(state)
 
     def _check_layers(self) -> None:
         for place, (first, part) in enumerate(zip(self._first_names, self._parts, strict=True)):
             if new := [name for name in _names(part) if name not in first]:
                 message = (
-                    f"part {place} of torch_state() has the parameter {new[0]!r}, which it did not have when "
-                    "torch_state() was called, so the next attempt could not restore it: make all layers before "
-                    "torch_state(), and let those that come later wait by requires_grad_(False)"
+                    f"part {place} ({type(part).__name__}) has the parameter {new[0]!r}, which it did not have before "
+                    "the training, so the next attempt could not restore it: make all layers before torch_state(), "
+                    "and let those that come later wait by requires_grad_(False)"
                 )
                 raise StateMismatchError(message)
 
@@ -120,10 +130,10 @@ class _Parts:
             if None in found:
                 kind = type(self._parts[place]).__name__
                 message = (
-                    f"parameter group {index} of part {place} of torch_state() ({kind}) was not there when "
-                    "torch_state() was called, and its parameters are of none of the parts, so the next attempt could "
-                    "not restore it: pass the module that has them, as in torch_state(model, module, optimizer), or "
-                    "call optimizer.add_param_group() before torch_state()"
+                    f"parameter group {index} of part {place} ({kind}) was not there before the training, and its "
+                    "parameters are of none of the parts, so the next attempt could not restore it: pass the module "
+                    "that has them, as in torch_state(model, module, optimizer), or call "
+                    "optimizer.add_param_group() before torch_state()"
                 )
                 raise StateMismatchError(message)
         return names
@@ -171,7 +181,7 @@ class TorchState:
     of_model = True
 
     def __init__(self, parts: tuple[HasStateDict, ...]) -> None:
-        self._parts = _Parts(parts)
+        self._parts = Parts(parts)
         self._copies = HostCopies()
         follow_share()
 

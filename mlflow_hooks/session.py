@@ -21,7 +21,7 @@ from mlflow_hooks.record import Record
 from mlflow_hooks.saving import Restoring
 from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import AttemptSettings
-from mlflow_hooks.state_folder import report
+from mlflow_hooks.state_folder import report, tell
 from mlflow_hooks.states import State
 from mlflow_hooks.store_use import ask_patiently, open_elsewhere
 from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
@@ -266,6 +266,11 @@ class TrialSession:
             self._go(f"left at step {step}, that of its last checkpoint: a save takes longer than there was")
         self._save()
         self._go()
+
+    def tell(self, text: str) -> None:
+        """Tell the person who runs the sweep, once in the trial's life; in the sweep's own output on one machine."""
+        if self._record:
+            tell(self.settings.folder, text)
 
     def use_threads(self, count: int) -> None:
         """Compute with ``count`` threads, however many cores there are, unless the user has chosen another number."""
