@@ -20,7 +20,7 @@ from transformers import TrainerCallback
 from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.pytorch import module_modes, restore_modes
 from mlflow_hooks.session import TrialSession
-from mlflow_hooks.states import OtherCallbacks, callbacks_around
+from mlflow_hooks.states import OtherCallbacks, callbacks_before
 
 if TYPE_CHECKING:
     from transformers import TrainerControl, TrainerState, TrainingArguments
@@ -120,9 +120,7 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
                 " pass resume_from_checkpoint=callback.checkpoint"
             )
             raise StateMismatchError(message)
-        around = callbacks_around(self)
-        # Those behind it have not begun yet.
-        self._state.meet(more["model"], around[: around.index(self)])
+        self._state.meet(more["model"], callbacks_before(self, self._trial.tell))
 
     def on_step_begin(
         self, _args: "TrainingArguments", state: "TrainerState", _control: "TrainerControl", **_more: object

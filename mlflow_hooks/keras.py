@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mlflow_hooks.batches import batch_indices, batches_per_epoch
 from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.session import TrialSession
-from mlflow_hooks.states import OtherCallbacks, callbacks_around, load_random_states, random_states, save_random_states
+from mlflow_hooks.states import OtherCallbacks, callbacks_before, load_random_states, random_states, save_random_states
 
 if TYPE_CHECKING:
     import numpy as np
@@ -178,9 +178,11 @@ class TrialCallback:
         """Restore the model and the other callbacks, and begin."""
         self._state = KerasState(self._model)
         self._trial.track(self._state, "keras")
-        around = callbacks_around(self)
-        # Those behind it have not begun yet: Keras's own, such as the history.
-        self._state.others.meet(around[: around.index(self)])
+        before = callbacks_before(self, self._trial.tell, without={"History", "ProgbarLogger"})
+        for callback in before:
+            if type(callback).__name__ == "CSVLogger" and not getattr(callback, "append", True):
+                self._trial.tell("CSVLogger will remove its rows after a move: CSVLogger(path, append=True) keeps them")
+        self._state.others.meet(before)
         self._state.snapshot()
         self._trial.begin(self._params.get("epochs"))
 

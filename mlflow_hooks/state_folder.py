@@ -152,7 +152,7 @@ def report(message: str) -> None:
 
 
 def tell(folder: Path, text: str) -> None:
-    """Tell ``text`` once in a trial's life, in its log and to whoever shows the notices of its folder; never fails."""
+    """Tell ``text`` once in a trial's life, in its log and where a sweep shows what its trials tell; never fails."""
     try:
         written = json.loads((folder / NOTICES).read_text())
     except (OSError, ValueError):

@@ -3,7 +3,7 @@
 import json
 import random
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
@@ -161,10 +161,6 @@ class OtherCallbacks:
             name = next(name for number in count(1) if (name := f"{kind}-{number}") not in self._callbacks)
             self._callbacks[name] = callback
             self._first[name] = {key: json.dumps(value) for key, value in self._plain(callback, []).items()}
-        self.give_back()
-
-    def give_back(self) -> None:
-        """Give each callback what ``load`` has read."""
         for name, attributes in self._loaded.items():
             if name in self._callbacks:
                 vars(self._callbacks[name]).update(attributes)
@@ -239,6 +235,24 @@ def _as_it_was(found: dict[str, Any], arrays: list[Any]) -> Any:  # noqa: ANN401
     if found.keys() == {_ARRAY}:
         return arrays[found[_ARRAY]]
     return tuple(found[_TUPLE]) if found.keys() == {_TUPLE} else found
+
+
+def callbacks_before(mine: object, tell: Callable[[str], None], without: Collection[str] = ()) -> list[Any]:
+    """Return the callbacks that a library calls before ``mine``, and tell of those behind, which have not begun yet.
+
+    Args:
+        mine: the callback that is called now.
+        tell: tells a person.
+        without: classes of callbacks behind ``mine`` that the library itself puts there.
+    """
+    around = callbacks_around(mine)
+    place = next(place for place, one in enumerate(around) if one is mine)
+    if behind := [name for one in around[place + 1 :] if (name := type(one).__name__) not in without]:
+        tell(
+            f"{', '.join(behind)} behind {type(mine).__name__} in callbacks=[...] will start again after a move: put "
+            f"{type(mine).__name__} last"
+        )
+    return around[:place]
 
 
 def callbacks_around(mine: object) -> list[Any]:

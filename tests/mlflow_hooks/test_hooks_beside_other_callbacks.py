@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlflow_hooks.states import OtherCallbacks, callbacks_around
+from mlflow_hooks.states import OtherCallbacks, callbacks_around, callbacks_before
 from tests.mlflow_hooks.hook_jobs import RunJob
 
 STOPPED = {"best_score": 2.0}
@@ -154,3 +154,24 @@ def test_the_list_that_calls_a_callback_is_found_and_where_there_is_none_it_is_a
     alone = Mine()
     alone.call()
     assert alone.found == [alone]
+
+
+def test_callbacks_behind_the_adapters_own_are_told_of_but_for_those_of_the_library() -> None:
+    class Mine:
+        before: list[Any]
+
+        def __init__(self, told: list[str]) -> None:
+            self.told = told
+
+        def call(self) -> None:
+            self.before = callbacks_before(self, self.told.append, without={"int"})
+
+    def call_second(callbacks: list[Any]) -> list[Any]:
+        callbacks[1].call()
+        return [callbacks[1].before, callbacks[1].told]
+
+    assert call_second([1.0, Mine([]), 2]) == [[1.0], []]
+    before, (told,) = call_second([1.0, Mine([]), Counter(1), 2])
+    assert before == [1.0]
+    assert told.startswith("Counter behind Mine")
+    assert told.endswith("put Mine last")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.pytorch
 
 
 class Training:
-    """Two layers, of which the optimizer may have the second only."""
+    """Two layers; the optimizer may have the second only."""
 
     def __init__(self, *, both: bool = True) -> None:
         torch.manual_seed(1)
