@@ -3,6 +3,7 @@
 import importlib.util
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,10 @@ import pytest
 from mlflow_hooks.states import OtherCallbacks, callbacks_around, callbacks_before
 from tests.mlflow_hooks.hook_jobs import RunJob
 
+TOLD = [
+    "Behind behind TrialCallback in callbacks=[...] will start again after a move: put TrialCallback last",
+    "CSVLogger will remove its rows after a move: CSVLogger(path, append=True) keeps them",
+]
 STOPPED = {"best_score": 2.0}
 TABLE = {
     "lightning": {
@@ -33,7 +38,7 @@ TABLE = {
             **STOPPED,
         }
     },
-    "keras": {"plain": {"stopped": 9, "best_epoch": 3, "lr": pytest.approx(0.0001)}, "ema": {}},
+    "keras": {"plain": {"stopped": 9, "best_epoch": 3, "lr": pytest.approx(0.0001)}, "ema": {"notices": TOLD}},
     "boosters": {"xgboost": {"rounds": 10, "best": 3, "kept": 4, **STOPPED}, "lightgbm": {"rounds": 10, "best": 4}},
 }
 LIBRARIES = {
@@ -175,3 +180,23 @@ def test_callbacks_behind_the_adapters_own_are_told_of_but_for_those_of_the_libr
     assert before == [1.0]
     assert told.startswith("Counter behind Mine")
     assert told.endswith("put Mine last")
+
+
+@pytest.mark.adapter
+@pytest.mark.slow
+def test_a_keeper_of_lightning_goes_on_in_its_folder_and_one_that_is_gone_is_told_of(tmp_path: Path) -> None:
+    callbacks = pytest.importorskip("lightning.pytorch.callbacks")
+    adapter = pytest.importorskip("mlflow_hooks.lightning")
+    told: list[str] = []
+    trial = SimpleNamespace(track=lambda *_: None, tell=told.append)
+    keepers = [callbacks.ModelCheckpoint(monitor=name) for name in ("there", "gone", "new")]
+    own = callbacks.ModelCheckpoint(dirpath=tmp_path / "own", monitor="own")
+    folders = [str(tmp_path), str(tmp_path / "gone"), None, str(tmp_path)]
+    callback = adapter.TrialCallback(trial)
+    every = [*keepers, own]
+    callback._state.beside = {"folders": {it.state_key: at for it, at in zip(every, folders, strict=True) if at}}
+    callback.setup(SimpleNamespace(checkpoint_callbacks=every))
+    assert [it.dirpath for it in every] == [str(tmp_path), None, None, str(tmp_path / "own")]
+    (line,) = told
+    assert str(tmp_path / "gone") in line
+    assert "dirpath=" in line

@@ -1,6 +1,7 @@
 """Trainings with Keras and what people put beside: early stopping, the best model, a plateau, averaged weights."""
 
 import hashlib
+import json
 import os
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import numpy as np
 
 from mlflow_hooks import trial
 from mlflow_hooks.keras import TrialCallback, shuffled
+from mlflow_hooks.state_folder import NOTICES
 from tests.mlflow_hooks.jobs.attempts import CURVE, train_whole_and_moved
 from tests.mlflow_hooks.jobs.signals import signal_in
 
@@ -41,6 +43,10 @@ class Curve(keras.callbacks.Callback):  # type: ignore[misc]  # Keras ships no t
         self.seen.append(CURVE[epoch])
 
 
+class Behind(keras.callbacks.Callback):  # type: ignore[misc]  # Keras ships no types
+    """Stands behind the adapter's own."""
+
+
 def digest(arrays: Any) -> str:  # noqa: ANN401 - what Keras returns
     """Return a digest of arrays."""
     return hashlib.sha256(b"".join(np.asarray(array).tobytes() for array in arrays)).hexdigest()
@@ -60,13 +66,13 @@ def train(kind: str) -> dict[str, Any]:
             best, monitor="score", mode="min", save_best_only=True, save_weights_only=True
         )
         plain = [curve, stopping, plateau, keeper, keras.callbacks.CSVLogger(rows, append=True)]
-        averaged = [curve, keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
+        averaged = [curve, keras.callbacks.SwapEMAWeights(swap_on_epoch=True), keras.callbacks.CSVLogger(rows)]
         model.fit(
             shuffled(t, x, y, batch_size=16, seed=9),
             epochs=12,
             initial_epoch=t.next_step,
             verbose=0,
-            callbacks=[*(plain if kind == "plain" else averaged), TrialCallback(t)],
+            callbacks=[*plain, TrialCallback(t)] if kind == "plain" else [*averaged, TrialCallback(t), Behind()],
         )
     found = {"weights": digest(model.get_weights()), "seen": curve.seen}
     if kind == "plain":
@@ -78,6 +84,8 @@ def train(kind: str) -> dict[str, Any]:
         }
         model.load_weights(best)
         found["kept"] = digest(model.get_weights())
+    else:
+        found["notices"] = json.loads((t.settings.folder / NOTICES).read_text())
     return found
 
 
