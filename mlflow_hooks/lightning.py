@@ -86,7 +86,7 @@ class LightningState:
         """Return what Lightning does not save or does not read in time.
 
         Raises:
-            StateMismatchError: the next attempt could not restore the model or an optimizer.
+            StateMismatchError: an optimizer has parameters that are not of the model.
         """
         folders = {it.state_key: str(it.dirpath) for it in trainer.checkpoint_callbacks if getattr(it, "dirpath", None)}
         return {"folders": folders, **(self.parts.changes() if self.parts else {})}

@@ -77,7 +77,12 @@ class Parts:
         self._first_names = [set(_names(part)) for part in parts]
 
     def held(self) -> dict[str, Any]:
-        """Return the state of all parts, live, and their ``changes``, with the same error."""
+        """Return the state of all parts, live, and their ``changes``.
+
+        Raises:
+            StateMismatchError: the next attempt could not take it back.
+        """
+        self._check_layers()
         return {**self.changes(), "parts": [part.state_dict() for part in self._parts]}
 
     def take_back(self, held: Mapping[str, Any]) -> None:
@@ -90,9 +95,8 @@ class Parts:
         """Return what of the parts has changed, apart from the state of each, as plain data.
 
         Raises:
-            StateMismatchError: the next attempt could not take the state back.
+            StateMismatchError: an optimizer has parameters that the next attempt could not find.
         """
-        self._check_layers()
         return {
             "modes": [module_modes(part) if _is_module(part) else None for part in self._parts],
             "groups": [self._joined(place) for place in range(len(self._parts))],

@@ -226,7 +226,7 @@ def _as_json(value: Any, arrays: list[Any]) -> Any:  # noqa: ANN401 - whatever a
     if "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].generic):
         return _as_json(value.item(), arrays)
     if "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].ndarray) and not value.dtype.hasobject:
-        arrays.append(value)
+        arrays.append(value.copy())
         return {_ARRAY: len(arrays) - 1}
     raise TypeError
 
