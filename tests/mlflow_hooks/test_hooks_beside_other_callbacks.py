@@ -16,7 +16,7 @@ TOLD = [
     "CSVLogger will remove its rows after a move: CSVLogger(path, append=True) keeps them",
 ]
 STOPPED = {"best_score": 2.0}
-TABLE = {
+TABLE: dict[str, dict[str, dict[str, Any]]] = {
     "lightning": {
         "plain": {
             "epochs": 10,

@@ -99,7 +99,7 @@ def train(_kind: str) -> dict[str, Any]:
             use_cpu=True,
         )
         stopping = EarlyStoppingCallback(early_stopping_patience=6)
-        trainer = Trainer(
+        trainer: Any = Trainer(
             Regression(),
             arguments,
             train_dataset=Rows(),

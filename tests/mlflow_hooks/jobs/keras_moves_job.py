@@ -74,7 +74,7 @@ def train(kind: str) -> dict[str, Any]:
             verbose=0,
             callbacks=[*plain, TrialCallback(t)] if kind == "plain" else [*averaged, TrialCallback(t), Behind()],
         )
-    found = {"weights": digest(model.get_weights()), "seen": curve.seen}
+    found: dict[str, Any] = {"weights": digest(model.get_weights()), "seen": curve.seen}
     if kind == "plain":
         found |= {
             "stopped": stopping.stopped_epoch,
