@@ -9,20 +9,24 @@
         trainer.train(resume_from_checkpoint=moving.checkpoint)
 """
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transformers import TrainerCallback
 
 from mlflow_hooks.errors import StateMismatchError
+from mlflow_hooks.pytorch import module_modes, restore_modes
 from mlflow_hooks.session import TrialSession
+from mlflow_hooks.states import OtherCallbacks, callbacks_before
 
 if TYPE_CHECKING:
     from transformers import TrainerControl, TrainerState, TrainingArguments
 
 _FOLDER = "checkpoint"
+_MODES = "modes.json"
 
 
 class HuggingFaceState:
@@ -32,12 +36,17 @@ class HuggingFaceState:
         source: where the Trainer writes the checkpoint of the step that is done.
         ours: whether it does so for us alone, so that we may take it away.
         path: what an earlier attempt saved, if there is anything.
+        others: the callbacks beside ours.
+        model: what is trained, once that is known.
     """
 
     def __init__(self) -> None:
         self.source = Path()
         self.ours = False
         self.path: str | None = None
+        self.others = OtherCallbacks()
+        self.model: Any = None
+        self._modes: dict[str, dict[str, bool]] | None = None
 
     def save(self, folder: Path) -> None:
         """Take the Trainer's checkpoint over into ``folder``.
@@ -49,18 +58,30 @@ class HuggingFaceState:
             shutil.move(self.source, folder / _FOLDER)
         else:
             shutil.copytree(self.source, folder / _FOLDER)
+        self.others.write(self.others.held(), folder)
+        (folder / _MODES).write_text(json.dumps(module_modes(self.model)))
 
     def load(self, folder: Path) -> None:
         """Note where the checkpoint is: the Trainer takes it as ``resume_from_checkpoint``."""
         self.path = str(folder / _FOLDER)
+        self.others.load(folder)
+        if (folder / _MODES).exists():  # not in a checkpoint of version 0.2
+            self._modes = json.loads((folder / _MODES).read_text())
+
+    def meet(self, model: Any, callbacks: list[Any]) -> None:  # noqa: ANN401 - of Transformers or of PyTorch alone
+        """Get to know what trains, and give it back what the Trainer's checkpoint does not hold."""
+        self.model = model
+        if self._modes is not None:
+            restore_modes(model, self._modes)
+        self.others.meet(callbacks)
 
 
 class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not follow into Transformers
     """Has the Trainer save when it is time to or when the trial is asked to leave, logs, and leaves.
 
     What the Trainer logs goes into the trial's run, so ``report_to="none"`` is enough. ``save_only_model`` must be off.
-    Put it last in the list, so that it hears of early stopping. The Trainer itself restores the random states and skips
-    the batches that are done.
+    Put it last in the list, so that it hears of early stopping, and brings back what the callbacks before it have
+    counted. The Trainer itself restores the random states and skips the batches that are done.
 
     Args:
         trial: the trial, inside its ``with`` block.
@@ -84,7 +105,7 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
         return str(self._trial.settings.folder / "trainer")
 
     def on_train_begin(
-        self, _args: "TrainingArguments", state: "TrainerState", _control: "TrainerControl", **_more: object
+        self, _args: "TrainingArguments", state: "TrainerState", _control: "TrainerControl", **more: object
     ) -> None:
         """Begin.
 
@@ -99,6 +120,7 @@ class TrialCallback(TrainerCallback):  # type: ignore[misc]  # mypy does not fol
                 " pass resume_from_checkpoint=callback.checkpoint"
             )
             raise StateMismatchError(message)
+        self._state.meet(more["model"], callbacks_before(self, self._trial.tell))
 
     def on_step_begin(
         self, _args: "TrainingArguments", state: "TrainerState", _control: "TrainerControl", **_more: object

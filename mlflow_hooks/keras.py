@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mlflow_hooks.batches import batch_indices, batches_per_epoch
 from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.session import TrialSession
-from mlflow_hooks.states import load_random_states, random_states, save_random_states
+from mlflow_hooks.states import OtherCallbacks, callbacks_before, load_random_states, random_states, save_random_states
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,14 +17,26 @@ _FILE = "variables.npz"
 
 
 class _Copies:
-    """Arrays that are copies already, with the random states of their moment: what a checkpoint holds."""
+    """Arrays that are copies already, with the random states of their moment: what a checkpoint holds.
+
+    Args:
+        arrays: the copies.
+        random: the random states.
+        others: what ``OtherCallbacks.held`` returned, where there are callbacks.
+    """
 
     to_copy = 0
 
-    def __init__(self, arrays: "list[npt.NDArray[np.generic]]", random: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        arrays: "list[npt.NDArray[np.generic]]",
+        random: dict[str, Any],
+        others: tuple[str, list[Any]] | None = None,
+    ) -> None:
         self._arrays = arrays
         self._random = random
-        self.nbytes = sum(array.nbytes for array in arrays)
+        self._others = others
+        self.nbytes = sum(array.nbytes for array in [*arrays, *(others[1] if others else ())])
 
     def copy(self) -> None:
         """Leave it as it is."""
@@ -38,6 +50,8 @@ class _Copies:
 
         np.savez(folder / _FILE, allow_pickle=False, **{f"{i:05d}": array for i, array in enumerate(self._arrays)})
         save_random_states(folder, self._random)
+        if self._others:
+            OtherCallbacks.write(self._others, folder)
 
 
 class KerasVariables:
@@ -87,15 +101,21 @@ class KerasVariables:
 
 
 class KerasState(KerasVariables):
-    """The variables of a compiled model and its optimizer, with the random states, as of ``snapshot``."""
+    """The variables of a compiled model and its optimizer, with the random states, as of ``snapshot``.
+
+    Attributes:
+        others: the callbacks beside ours.
+    """
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401 - Keras ships no types
         super().__init__(model, model.optimizer)
+        # Keras turns the sign of a smallest change once it knows which way is better.
+        self.others = OtherCallbacks(settings={"min_delta"})
         self.snapshot()
 
     def snapshot(self) -> None:
         """Take a copy in memory, so that a later ``save`` in mid-epoch saves the epoch's start."""
-        self._snapshot = _Copies(self.arrays(), random_states())
+        self._snapshot = _Copies(self.arrays(), random_states(), self.others.held())
 
     def content_at_step(self) -> _Copies:
         """Return the snapshot."""
@@ -104,6 +124,7 @@ class KerasState(KerasVariables):
     def load(self, folder: Path) -> None:
         """Take back what ``save`` wrote, and make it the snapshot."""
         super().load(folder)
+        self.others.load(folder)
         self.snapshot()
 
 
@@ -127,7 +148,7 @@ class TrialCallback:
     """Tracks, restores, logs and saves a ``fit``.
 
     ``model.fit(..., callbacks=[..., TrialCallback(t)], initial_epoch=t.next_step)``: the last in
-    the list, so that what other callbacks change is saved. On SIGTERM it leaves after the current
+    the list, so that what other callbacks change and count is saved. On SIGTERM it leaves after the current
     batch; the epoch it breaks off is trained again from its start by the next attempt.
 
     Args:
@@ -154,9 +175,15 @@ class TrialCallback:
         self._model = model
 
     def on_train_begin(self, logs: object = None) -> None:  # noqa: ARG002 - Keras passes it by name
-        """Restore the model and begin."""
+        """Restore the model and the other callbacks, and begin."""
         self._state = KerasState(self._model)
         self._trial.track(self._state, "keras")
+        before = callbacks_before(self, self._trial.tell, without={"History", "ProgbarLogger"})
+        for callback in before:
+            if type(callback).__name__ == "CSVLogger" and not getattr(callback, "append", True):
+                self._trial.tell("CSVLogger will remove its rows after a move: CSVLogger(path, append=True) keeps them")
+        self._state.others.meet(before)
+        self._state.snapshot()
         self._trial.begin(self._params.get("epochs"))
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002 - Keras passes it by name

@@ -12,6 +12,7 @@ Scripts that use the package ``pytorch_lightning`` import it before this module.
 """
 
 import importlib
+import json
 import signal
 import sys
 from pathlib import Path
@@ -19,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.host_copies import HostCopies, TorchContent
-from mlflow_hooks.pytorch import TorchState
+from mlflow_hooks.pytorch import Parts, TorchState
 from mlflow_hooks.session import TrialSession
 
 if TYPE_CHECKING:
     from lightning.pytorch import Trainer
 
 _FILE = "trainer.ckpt"
+_BESIDE = "beside.json"
 # The two packages are the same code, but neither takes the other's callbacks.
 _PACKAGE = "pytorch_lightning" if "pytorch_lightning" in sys.modules else "lightning.pytorch"
 _Callback: Any = importlib.import_module(_PACKAGE).Callback
@@ -38,12 +40,17 @@ class LightningState:
         trainer: whose state ``save`` writes.
         path: what an earlier attempt saved, if there is anything.
         saving: whether the trainer writes its checkpoint for us now.
+        parts: the model and its optimizers, once they are there.
+        beside: what an earlier attempt saved beside Lightning's own: the folders of other checkpoints, and what of
+            ``parts`` changed.
     """
 
     def __init__(self) -> None:
         self.trainer: Trainer | None = None
         self.path: Path | None = None
         self.saving = False
+        self.parts: Parts | None = None
+        self.beside: dict[str, Any] = {}
         self._random = TorchState(())
         self._copies = HostCopies()
 
@@ -51,6 +58,7 @@ class LightningState:
         """Write the trainer's own checkpoint into ``folder``."""
         if self.trainer is not None:
             self._have_saved(self.trainer, folder / _FILE)
+            _write_beside(self._beside(self.trainer), folder)
         self._random.save(folder)
 
     def content_at_step(self) -> TorchContent | None:
@@ -67,11 +75,21 @@ class LightningState:
             trainer.strategy.checkpoint_io = writer
 
         def write(held: Any, folder: Path) -> None:  # noqa: ANN401 - whatever the trainer keeps
-            checkpoint, random = held
+            checkpoint, beside, random = held
             writer.save_checkpoint(checkpoint, folder / _FILE)
+            _write_beside(beside, folder)
             self._random.write(random, folder)
 
-        return TorchContent((caught.checkpoint, self._random.held()), write, self._copies)
+        return TorchContent((caught.checkpoint, self._beside(trainer), self._random.held()), write, self._copies)
+
+    def _beside(self, trainer: "Trainer") -> dict[str, Any]:
+        """Return what Lightning does not save or does not read in time.
+
+        Raises:
+            StateMismatchError: an optimizer has parameters that are not of the model.
+        """
+        folders = {it.state_key: str(it.dirpath) for it in trainer.checkpoint_callbacks if getattr(it, "dirpath", None)}
+        return {"folders": folders, **(self.parts.changes() if self.parts else {})}
 
     def _have_saved(self, trainer: "Trainer", path: str | Path) -> None:
         self.saving = True
@@ -83,11 +101,17 @@ class LightningState:
     def load(self, folder: Path) -> None:
         """Note where the trainer's checkpoint is: the trainer takes it as ``ckpt_path``."""
         self.path = folder / _FILE
+        if (folder / _BESIDE).exists():  # not in a checkpoint of version 0.2
+            self.beside = json.loads((folder / _BESIDE).read_text())
 
     def restore_random(self) -> None:
         """Put back the random states, which the trainer's checkpoint does not hold."""
         if self.path:
             self._random.load(self.path.parent)
+
+
+def _write_beside(beside: dict[str, Any], folder: Path) -> None:
+    (folder / _BESIDE).write_text(json.dumps(beside))
 
 
 class _Caught:
@@ -129,9 +153,12 @@ class TrialCallback(_Callback):  # type: ignore[misc]  # which of two packages i
         """Get to know the trainer, and who has SIGTERM before the trainer takes it."""
         self._state.trainer = trainer
         self._sigterm = signal.getsignal(signal.SIGTERM)
+        self._keep_folders(trainer)
 
-    def on_fit_start(self, *_args: object) -> None:
-        """Put the random states back before the trainer opens its data loaders, which draw from them."""
+    def on_fit_start(self, trainer: "Trainer", *_args: object) -> None:
+        """Put back what must be there before the trainer restores optimizers and opens its data loaders."""
+        self._state.parts = Parts([trainer.lightning_module, *trainer.optimizers])
+        self._state.parts.change(self._state.beside)
         self._state.restore_random()
 
     def on_train_start(self, trainer: "Trainer", *_args: object) -> None:
@@ -175,6 +202,23 @@ class TrialCallback(_Callback):  # type: ignore[misc]  # which of two packages i
         """Have our checkpoints begin with a whole epoch."""
         if self._state.saving:
             _begin_epoch_again(checkpoint["loops"]["fit_loop"])
+
+    def _keep_folders(self, trainer: "Trainer") -> None:
+        """Have each ``ModelCheckpoint`` without a folder of its own go on in that of the attempt before.
+
+        It takes that of the trainer's logger, which is another one in each attempt, and then forgets its best score.
+        """
+        folders: dict[str, str] = self._state.beside.get("folders", {})
+        for keeper in trainer.checkpoint_callbacks:
+            folder = folders.get(keeper.state_key)
+            if folder and getattr(keeper, "dirpath", folder) is None:
+                if "://" in folder or Path(folder).is_dir():
+                    keeper.dirpath = folder
+                else:
+                    self._trial.tell(
+                        f"{type(keeper).__name__} begins again, as its folder {folder} did not come along: pass it "
+                        "dirpath=, with a folder that a move does not lose"
+                    )
 
     def _finish_epoch(self, trainer: "Trainer") -> None:
         epoch = trainer.current_epoch - 1

@@ -2,8 +2,9 @@
 
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mlflow_hooks.checkpoints import STUTTERS, Checkpoint, Checkpoints, MadeAt, pause_after
 from mlflow_hooks.drafts import CopyError, Draft, Writing
@@ -59,6 +60,19 @@ class Restoring:
         if self.checkpoint and name in self.checkpoint.states:
             _loaded(state, self.checkpoint.folder / name)
         self._states[name] = state
+
+    @property
+    def tracked(self) -> bool:
+        """Whether there is anything that comes back."""
+        return bool(self._states)
+
+    def held(self) -> Iterator[Any]:
+        """Yield what the tracked states hold themselves: of values that the script tracks, each."""
+        for state in self._states.values():
+            for held in vars(state).values() if hasattr(state, "__dict__") else ():
+                yield held
+                if isinstance(held, dict):
+                    yield from held.values()
 
     def check_complete(self) -> None:
         """Make sure that all of the checkpoint was taken back.

@@ -2,11 +2,12 @@
 
 import math
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Final, NoReturn, Self
 
 from mlflow_hooks.checkpoints import STUTTERS, Checkpoints
@@ -21,11 +22,11 @@ from mlflow_hooks.record import Record
 from mlflow_hooks.saving import Restoring
 from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import AttemptSettings
-from mlflow_hooks.state_folder import report
+from mlflow_hooks.state_folder import report, tell
 from mlflow_hooks.states import State
 from mlflow_hooks.store_use import ask_patiently, open_elsewhere
 from mlflow_hooks.threads import ThreadSearch, follow_share, prepare_threads
-from mlflow_hooks.values import Values
+from mlflow_hooks.values import ChangedInPlace, Values
 
 LEAVING_FLUSH_S: Final = 2.0
 """How long an attempt that leaves waits for MLflow; the next attempt sends the rest."""
@@ -148,8 +149,10 @@ class TrialSession:
         A loop that ``break`` or ``return`` ends is through: the step that it was in counts as done.
         """
         self.begin(total)
+        changed = ChangedInPlace()
         for step in range(self.next_step, total):
             self.step = self._left_in = step
+            self._tell_of_changes(changed, sys._getframe(1))  # noqa: SLF001 - the script's loop
             yield step
             self._left_in = None
             self.finish_step(step)
@@ -267,6 +270,11 @@ class TrialSession:
         self._save()
         self._go()
 
+    def tell(self, text: str) -> None:
+        """Tell the person who runs the sweep, once in the trial's life; in the sweep's own output on one machine."""
+        if self._record:
+            tell(self.settings.folder, text)
+
     def use_threads(self, count: int) -> None:
         """Compute with ``count`` threads, however many cores there are, unless the user has chosen another number."""
         self._threads.settle_on(count)
@@ -303,6 +311,20 @@ class TrialSession:
 
     def _wants_to_leave(self) -> bool:
         return self._stop.asked or self._owner.lost
+
+    def _tell_of_changes(self, changed: ChangedInPlace, loop: FrameType) -> None:
+        """Tell, before anything moves, of a list of the script that a move would lose."""
+        name = None
+        if self._states.tracked:
+            with suppress(Exception):  # objects of the script may answer as they like, and this is no more than a hint
+                name = changed.look(loop, self._states.held())
+        if name:
+            own = name.rpartition(".")[2]
+            self.tell(
+                f"{name} changes in place from step to step, and does not come back: after a move it is again as the "
+                f"script makes it. Keep it by v = t.track_values({own}=...) and use v.{own}, or make it in each step; "
+                "where it does not matter, as for a list that each step fills again, nothing is to do"
+            )
 
     def _leave_if_asked(self) -> None:
         if self.gang.workers == 1:

@@ -16,6 +16,8 @@ from mlflow_hooks.settings import AttemptSettings
 IDENTITY: Final = "trial.json"
 ENDED: Final = "ended.json"
 RUN: Final = "run.json"
+NOTICES: Final = "notices.json"
+"""What a trial has to tell the person who runs the sweep, as a JSON list of texts."""
 _RUN_ASKED_FOR = "run.asked"
 _ROOM: Final = 2**20
 _Kind = TypeVar("_Kind")
@@ -147,6 +149,19 @@ def report(message: str) -> None:
         print(f"mlflow_hooks: {_CREDENTIALS.sub('://***@', message)}", file=sys.stderr, flush=True)  # noqa: T201 - stderr is the place asked for
     except (OSError, ValueError):  # a closed stderr must not end the training
         return
+
+
+def tell(folder: Path, text: str) -> None:
+    """Tell ``text`` once in a trial's life, in its log and where a sweep shows what its trials tell; never fails."""
+    try:
+        written = json.loads((folder / NOTICES).read_text())
+    except (OSError, ValueError):
+        written = []
+    before = written if isinstance(written, list) else []
+    if text not in before:
+        report(text)
+        with suppress(OSError):
+            write_whole(folder / NOTICES, json.dumps([*before, text]))
 
 
 def sendable(text: object) -> str:

@@ -2,11 +2,19 @@
 
 import json
 import sys
-from pathlib import Path
+from collections import Counter, deque
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from types import FrameType
 from typing import Any, Final
 
 _FILE: Final = "values.json"
 _MOST_SHOWN: Final = 80
+_MOST_ITEMS: Final = 1_000_000
+"""Larger lists are not looked at: each is kept from one look to the next."""
+_LOOKED_AT: Final = 64
+_CHANGES: Final = 2
+"""A list that has changed once may have been filled as training began, as a cache is."""
 
 
 class Values:
@@ -93,3 +101,88 @@ def plain(value: Any, where: str) -> Any:  # noqa: ANN401 - whatever the script 
 
 def _unknown(name: str, values: dict[str, Any]) -> str:
     return f"{name!r} is not tracked; the tracked values are {sorted(values)}: add it to track_values({name}=...)"
+
+
+class ChangedInPlace:
+    """Notices lists and the like of a script that change in place from step to step: nothing brings them back.
+
+    ``random.shuffle(rows)`` in each epoch is such a change. A list that a step makes is another one each time.
+    It looks at the variables of the loop and its module, and at the attributes of objects whose classes the script
+    defines: after the first steps, and then ever more rarely.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Any, int]] = {}
+        self._changes: Counter[str] = Counter()
+        self._steps = 0
+        self._next = 0
+
+    def look(self, frame: FrameType, tracked: Iterator[Any]) -> str | None:
+        """Return the name of one that has changed again, unless it is ``tracked``; call it before and after each step.
+
+        Args:
+            frame: of the loop.
+            tracked: what comes back.
+        """
+        self._steps += 1
+        if self._steps <= self._next:
+            return None
+        self._next = max(self._next + 1, self._next * 3 // 2)
+        known = {id(one) for one in tracked}
+        before, self._seen = self._seen, {}
+        for name, held in _containers(frame):
+            if id(held) in known or (mark := _mark(held)) is None:
+                continue
+            known.add(id(held))  # under its first name only
+            self._seen[name] = held, mark
+            if name in before and before[name][0] is held and before[name][1] != mark:
+                self._changes[name] += 1
+                if self._changes[name] == _CHANGES:
+                    return name
+        return None
+
+
+def _containers(frame: FrameType) -> Iterator[tuple[str, Any]]:
+    """Yield the lists and the like that a loop can reach by a name, or by a name and an attribute."""
+    for name, value in {**frame.f_globals, **frame.f_locals}.items():
+        if name.startswith("_"):
+            continue
+        if _changes_in_place(value):
+            yield name, value
+        elif type(value).__module__ == frame.f_globals.get("__name__") and not _saves_itself(value):
+            for inner, held in getattr(value, "__dict__", {}).items():
+                if _changes_in_place(held) and not inner.startswith("_"):
+                    yield f"{name}.{inner}", held
+
+
+def _changes_in_place(value: Any) -> bool:  # noqa: ANN401 - any variable
+    if isinstance(value, list | dict | set | deque):
+        return 0 < len(value) <= _MOST_ITEMS
+    if "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].ndarray):
+        # An order of rows; each step mostly fills other arrays again.
+        return value.ndim == 1 and value.dtype.kind in "iu" and 0 < value.size <= _MOST_ITEMS
+    return False
+
+
+def _saves_itself(value: Any) -> bool:  # noqa: ANN401 - any variable
+    return hasattr(value, "state_dict") or (hasattr(value, "save") and hasattr(value, "load"))
+
+
+def _mark(held: Any) -> int | None:  # noqa: ANN401 - what changes in place
+    """Return a number that is another one once the first entries have changed; None where one is no plain value.
+
+    Those that hold tensors must not be kept from one look to the next: they may hold the memory of a whole step.
+    """
+    entries = held.items() if isinstance(held, dict) else held
+    first = [entry for entry, _ in zip(entries, range(_LOOKED_AT), strict=False)]
+    if not all(_is_plain(entry) or (isinstance(entry, list | tuple) and all(map(_is_plain, entry))) for entry in first):
+        return None
+    return hash((len(held), *(id(entry) if isinstance(entry, list) else entry for entry in first)))
+
+
+def _is_plain(value: Any) -> bool:  # noqa: ANN401 - what a list may hold
+    return (
+        value is None
+        or isinstance(value, bool | int | float | str | PurePath)
+        or ("numpy" in sys.modules and isinstance(value, sys.modules["numpy"].generic))
+    )

@@ -22,6 +22,7 @@ from xgboost.callback import TrainingCallback
 from mlflow_hooks.boosters import BoosterState
 from mlflow_hooks.errors import StateMismatchError
 from mlflow_hooks.session import TrialSession
+from mlflow_hooks.states import callbacks_around
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -50,6 +51,7 @@ class TrialCallback(TrainingCallback):  # type: ignore[misc]  # mypy does not fo
         self._rounds = rounds
         self._seed = seed
         self._state = BoosterState("model.ubj")
+        self._done = False  # whether a round is made and not finished
         trial.track(self._state, "xgboost")
         self.first = trial.next_step
 
@@ -85,10 +87,12 @@ class TrialCallback(TrainingCallback):  # type: ignore[misc]  # mypy does not fo
             )
             raise StateMismatchError(message)
         self._state.booster = model
+        self._state.others.meet(callback for callback in callbacks_around(self) if callback is not self)
         return model
 
     def before_iteration(self, model: "Booster", epoch: int, evals_log: object) -> bool:  # noqa: ARG002 - XGBoost passes it
-        """Note which round the metrics belong to, and give it its own random numbers."""
+        """Finish the round before, which all callbacks have seen by now, and give this one its own random numbers."""
+        self._finish_round()
         self._trial.step = self.first + epoch
         if self._seed is not None:
             # XGBoost seeds its generator again whenever the parameter changes.
@@ -98,15 +102,22 @@ class TrialCallback(TrainingCallback):  # type: ignore[misc]  # mypy does not fo
     def after_iteration(
         self, model: "Booster", epoch: int, evals_log: Mapping[str, Mapping[str, Sequence[float]]]
     ) -> bool:
-        """Log the round, and save or leave if it is time to."""
+        """Log the round."""
         self._state.booster = model
         metrics = {f"{data}-{name}": values[-1] for data, log in evals_log.items() for name, values in log.items()}
         self._trial.log(metrics, step=self.first + epoch)
-        self._trial.finish_step(self.first + epoch)
+        self._done = True
         return False
 
     def after_training(self, model: "Booster") -> "Booster":
-        """Save what came out."""
+        """Finish the last round, and save what came out."""
         self._state.booster = model
+        self._finish_round()
         self._trial.finish_training()
         return model
+
+    def _finish_round(self) -> None:
+        """Save or leave if it is time to, where a round is done."""
+        done, self._done = self._done, False
+        if done:
+            self._trial.finish_step(self._trial.step)

@@ -26,6 +26,7 @@ from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.journals import JournalReader, OverJournals
 from controllers.local_run.late_mlflow import LateMlflow, SweepInMlflow
+from controllers.local_run.notices import Notices
 from controllers.local_run.printed_objectives import PrintedObjectives, WithPrinted, keep_printed
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
@@ -285,6 +286,7 @@ class LocalSweep:
         left_out = written_by_us([self._state_dir])
         shared = SharedFilesWatch(Path.cwd(), world.short, clock.to_epoch(clock.now()), left_out)
         failed = FailedAttempts(world.jobs(), world.short)
+        notices = Notices(self._state, world.short)
         short_of_memory = ShortOfMemory(world.jobs(), world.short)
         while not world.finished:
             if change.take(asked.read()):
@@ -302,7 +304,7 @@ class LocalSweep:
                 self._mlflow.note(world.jobs())
                 self._warn(watch.look(now, world, self._mlflow.logged()).values())
                 self._services.keep_alive()
-                self._say((*self._mlflow.news(), *self._answers.news()))
+                self._say((*self._mlflow.news(), *self._answers.news(), *notices.look(world.jobs())))
                 self._tell_of_beginnings(world)
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             self._services.launcher.wait(_STEP_S)
