@@ -4,7 +4,7 @@ Importing this takes a second or two, so ``LateMlflow`` does it while the first 
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -24,6 +24,7 @@ from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.script_runs import Whereabouts
+from controllers.tracking.still_there import StillThere
 from controllers.tracking.sweep_runs import Steering, open_sweep
 from controllers.tracking.tag_boards import TagBoard
 from controllers.tracking.tags import TagWriter
@@ -121,6 +122,8 @@ class OpenedMlflow:
         self._seldom = Seldom(self.source, _SELDOM_S)
         reader = self._stack.enter_context(BackgroundReader(_EVERY_S))
         self.samples = self._stack.enter_context(reader.follow(self._seldom))
+        self._still_there = StillThere(self._client, {run.run_id: run.sweep_id.partition(".")[2] for run in self._runs})
+        self._stack.enter_context(reader.follow(self._still_there))
         writer = self._writer = self._stack.enter_context(TagWriter(self._client, rest=_REST))
         self._stack.enter_context(writer.showing(self._tags))
         forecasts = writer.forecasts(lambda: self.source.run_ids, lambda: self.parents, clock.to_epoch)
@@ -134,6 +137,11 @@ class OpenedMlflow:
         self.postman.note(jobs)
         running = [job for job in jobs if job.trial and job.placed]
         self._seldom.often = not all(is_hooked(self._root / job.trial) for job in running)
+
+    def news(self, home: Iterable[str]) -> Iterator[str]:
+        """Yield in words, once for each, what is to be told of MLflow; ``home`` names the sweep's experiments."""
+        yield from self.where.news(home)
+        yield from self._still_there.news()
 
     def settle(self, within_s: float, *, hurried: bool) -> None:
         """Wait until the runs show all that was decided; ``hurried`` where no trial trains any more."""
