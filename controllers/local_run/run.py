@@ -14,6 +14,7 @@ from controllers.local_run.changes import trial_that_differs
 from controllers.local_run.checks import left_aside, pythons_told, stand_ins
 from controllers.local_run.continuing import check_continued, check_one_policy, way_on
 from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped
+from controllers.local_run.full_disk import once_there_is_room
 from controllers.local_run.learnt_before import learn
 from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.run_folder import (
@@ -114,7 +115,8 @@ def run_locally(
         if folder.resumed and not (settings.adds_policies or settings.extends):
             screen.say(f"run {folder.name} was cut short: going on with it (--fresh begins another)")
         turns = run_each(order, folder, services)
-        folder.describe({"serve_mlflow": services.server.serve_again if services.server else ""})
+        served = {"serve_mlflow": services.server.serve_again if services.server else ""}
+        once_there_is_room(lambda: folder.describe(served), services)
         specs = [policy_spec(policy) for policy in order.policies[: len(turns.results)]]
         return replace(_ended(folder, turns, services), policies=tuple(specs))
 

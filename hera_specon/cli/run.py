@@ -24,7 +24,15 @@ from hera_specon.cli.options import (
     policies_option,
     state_dir_option,
 )
-from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
+from hera_specon.cli.output import (
+    open_console,
+    print_how_it_went,
+    problems,
+    say,
+    say_lines,
+    this_command,
+    write_json,
+)
 from hera_specon.cli.stop_option import stop_option
 from hera_specon.display.screens import LiveScreen, PlainScreen
 from hera_specon.live.beside import PageBeside
@@ -196,7 +204,11 @@ def _conclude(request: RunRequest, done: "LocalRun", console: Console) -> str:
     from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
 
     report = done.folder / REPORT_FILE
-    write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
+    try:
+        write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
+    except OSError as error:
+        # The results are kept; the run is not concluded, so that the same command writes all of it.
+        return f"the report is not written: {error}. All trials have ended; to write it, run again: {this_command()}"
     mlflow = done.serve_mlflow or done.tracking_uri
     console.print(f"Report: {report}\nMLflow: {mlflow}", highlight=False, markup=False, soft_wrap=True)
     if request.json_out is not None:

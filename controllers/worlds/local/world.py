@@ -83,6 +83,11 @@ class LocalWorld:
         return self._steps.expansion.finished and not self._jobs.placed
 
     @property
+    def changes(self) -> int:
+        """A number that grows whenever anything changes of a job."""
+        return self._jobs.changes
+
+    @property
     def failed(self) -> bool:
         """Whether the workflow came to a bad end."""
         return self._steps.expansion.failed
