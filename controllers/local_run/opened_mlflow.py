@@ -11,12 +11,14 @@ from typing import Final, Protocol
 
 from mlflow.exceptions import MlflowException
 
+from controllers.core import labels
 from controllers.core.model import Sample, TrialId
 from controllers.core.ports import MetricSource
 from controllers.core.results import RunResult
 from controllers.driving.clock import SweepClock
 from controllers.local_run.closing import Closing
 from controllers.local_run.late_mlflow import SweepInMlflow
+from controllers.local_run.logged import NamesLogged
 from controllers.local_run.postman import Postman
 from controllers.local_run.script_runs import ScriptRuns
 from controllers.tracking.access import MlflowAwayError
@@ -30,6 +32,7 @@ from controllers.tracking.tag_boards import TagBoard
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob
+from controllers.worlds.local.views import result_of
 from mlflow_hooks.tracking_server import tracking_server
 
 _EVERY_S: Final = 1.0
@@ -158,8 +161,22 @@ class OpenedMlflow:
             MlflowException: it is away or refuses.
             OSError: it is away.
         """
-        if not objectives:
-            return ()
+        return objectives.keys() - self._read_now(objectives).run_ids.keys() if objectives else ()
+
+    def names_logged(self, root: Path, jobs: Sequence[LocalJob]) -> Mapping[str, Collection[str]]:
+        """Return the names of all metrics that trials have logged by now, by their ids; see ``without_runs``.
+
+        Args:
+            root: where trials keep their journals.
+            jobs: those of the trials.
+        """
+        source = self._read_now({TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in jobs})
+        names = NamesLogged(root, self._uid, source)
+        logged = {job.trial: names(result_of(job, job.trial.removeprefix(f"{self._uid}."), None)) for job in jobs}
+        return {trial: told for trial, told in logged.items() if told is not None}
+
+    def _read_now(self, objectives: Mapping[TrialId, str]) -> MlflowSource:
+        """Return a source that has read all runs of the trials whose objectives are given; see ``without_runs``."""
         self.where.look()
         scope = self.where.scope(lacking=False)
         source = MlflowSource(self._client, lambda: scope, lambda: objectives, float)
@@ -167,7 +184,7 @@ class OpenedMlflow:
         if source.away:
             message = "MLflow does not answer"
             raise MlflowAwayError(message)
-        return objectives.keys() - source.run_ids.keys()
+        return source
 
     def close(self) -> None:
         """Read and write no more."""

@@ -13,7 +13,7 @@ from controllers.core.results import RunResult
 from controllers.local_run.changes import trial_that_differs
 from controllers.local_run.checks import left_aside, pythons_told, stand_ins
 from controllers.local_run.continuing import check_continued, check_one_policy, way_on
-from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped
+from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped, mended_run
 from controllers.local_run.full_disk import once_there_is_room
 from controllers.local_run.learnt_before import learn
 from controllers.local_run.order import LocalSettings, Order
@@ -74,11 +74,13 @@ def run_locally(
 
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
+        MissingObjectiveError: trials have ended without the objective, and the others did not begin.
         UnknownEarlierError: the sweep is to learn from one that is not there; nothing was started.
         ChangedSweepError: its newest run was cut short, and ``workflow`` has been changed since; nothing was started.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
     order, notes = Order(workflow, source, policies, settings), list[str]()
+    mended: RunFolder | None = None
     planned = order.checked()
     check_one_policy(order)
     notes += _check_tracking(order, planned)
@@ -91,6 +93,9 @@ def run_locally(
     elif settings.extends:
         folder, order = _with_trials_before(order)
         folder.reopen(order.identity())
+    elif not settings.fresh and (mended := mended_run(order)) is not None:
+        folder = mended
+        notes.append(f"the objective is another one by now: going on with run {folder.name}")
     else:
         notes += [] if settings.fresh else check_nothing_is_dropped(order)
         if order.continues and (
@@ -112,7 +117,7 @@ def run_locally(
         if len(order.policies) == 1:
             for line in way_on(planned, order.continues or folder.uid(0)):
                 screen.say(line)
-        if folder.resumed and not (settings.adds_policies or settings.extends):
+        if folder.resumed and not (settings.adds_policies or settings.extends or mended):
             screen.say(f"run {folder.name} was cut short: going on with it (--fresh begins another)")
         turns = run_each(order, folder, services)
         served = {"serve_mlflow": services.server.serve_again if services.server else ""}

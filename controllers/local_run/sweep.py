@@ -1,7 +1,7 @@
 """One sweep under one policy on this machine: what it needs around it, the loop that drives it, and its result."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.core import labels
 from controllers.core.earlier import NOTHING_EARLIER, Earlier
-from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.errors import MissingObjectiveError, SpeconError, SweepInterrupted
 from controllers.core.goals import aims_in
 from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch
@@ -29,6 +29,7 @@ from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.full_disk import PatientStore, once_there_is_room
 from controllers.local_run.journals import JournalReader, OverJournals
 from controllers.local_run.late_mlflow import LateMlflow, SweepInMlflow
+from controllers.local_run.objective_check import ObjectiveCheck, note_missing
 from controllers.local_run.printed_objectives import PrintedObjectives, WithPrinted, keep_printed
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
@@ -70,7 +71,7 @@ class Plan:
     ``uid`` stands for the workflow's uid: different for each policy and run, wherever they share an
     MLflow; ``sweeps`` gives the MLflow experiment of each sweep id. ``continued`` tells that it was begun elsewhere,
     with that uid. ``stops`` are the rules that end each sweep early, by its name; ``earlier`` is what was learnt
-    before.
+    before. ``trains_anyway`` has all trials train though the objective does not show.
     """
 
     program: Program
@@ -84,6 +85,7 @@ class Plan:
     continued: bool = False
     stops: Mapping[str, StopRules] = field(default_factory=dict)
     earlier: Earlier = NOTHING_EARLIER
+    trains_anyway: bool = False
 
     @property
     def several(self) -> bool:
@@ -111,6 +113,7 @@ class LocalSweep:
 
         Raises:
             SweepInterrupted: it was told to stop; everything is kept for going on.
+            MissingObjectiveError: trials have ended without the objective, and the others must not begin.
             SpeconError: this machine cannot start a trial, or there is none.
         """
         interrupted = load_ledger(self._ledger_path)
@@ -127,6 +130,7 @@ class LocalSweep:
                 clock.now,
             )
             store = StateFile(self._plan.folder, clock.now)
+            self._objective = self._objective_check(stack, world, samples)
             self._drive(world, make_drivers(self._ports(world, samples, store, clock)), clock)
             trials = tuple(world.results(samples.poll()))
             if not trials:
@@ -146,7 +150,6 @@ class LocalSweep:
         world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
         self._answers = Answers(self._mlflow, self._plan.folder, self._printed.look, self._keep_what_was_printed)
         stack.callback(self._answers.close)
-        world.waits_for_others = lambda step: self._answers.wait(step, world.jobs)
         begun = world.standings()
         if begun:
             self._services.screen.say(f"going on: {said(begun)}")
@@ -158,6 +161,18 @@ class LocalSweep:
             # The user's own server is up. Several scripts that find no experiment there would all make it.
             self._mlflow.within(_OPENING_S)
         return world
+
+    def _objective_check(self, stack: ExitStack, world: LocalWorld, samples: OverJournals) -> ObjectiveCheck:
+        """Return what holds back trials while the objective does not show, asked with what else they wait for."""
+
+        def logged(jobs: Sequence[LocalJob]) -> Mapping[str, Collection[str]]:
+            return self._mlflow.needed().names_logged(self._state, jobs)
+
+        holding = not self._plan.trains_anyway
+        check = ObjectiveCheck(self._plan.folder, world, samples.poll, logged, holding=holding)
+        stack.callback(check.close)
+        world.waits_for_others = lambda job: self._answers.wait(job.step, world.jobs) or check.holds(job)
+        return check
 
     def _conclude(self, result: RunResult, world: LocalWorld) -> tuple[RunResult, str]:
         """Keep the result, give MLflow what it lacks, and return both as ``run`` does."""
@@ -209,6 +224,7 @@ class LocalSweep:
             self._services.screen.say(line)
         if lack is None:
             whole = closings[-1].result
+            note_missing(self._plan.folder, whole)
             once_there_is_room(lambda: write_result(self._plan.folder, whole, delivered=True), self._services)
             return whole, ""
         return result, f"{lack} (the last try: {courier.problem or 'MLflow does not answer'})"
@@ -315,7 +331,9 @@ class LocalSweep:
                 self._mlflow.note(world.jobs())
                 self._warn(watch.look(now, world, self._mlflow.logged()).values())
                 self._services.keep_alive()
-                self._say((*self._mlflow.news(), *self._answers.news()))
+                self._say((*self._mlflow.news(), *self._answers.news(), *self._objective.news()))
+                if why := self._objective.why_over():
+                    raise MissingObjectiveError(why)
                 self._say(begun_again.look(world.jobs()))
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             self._services.launcher.wait(_STEP_S)
