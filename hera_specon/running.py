@@ -123,8 +123,9 @@ class RunOptions(TypedDict, total=False):
     ``nodes`` is how many nodes to divide this machine into, ``cpus_per_node`` the cores of every one or of each,
     ``jobs`` how many trials run at a time, ``seed`` that of all random choices, ``state_dir`` where runs are kept. With
     ``fresh`` it starts over where an interrupted run could continue. Where the sweep was changed since that,
-    ``as_begun`` goes on with it as it was when it began (``--continue``), and ``extend`` as it is now. Without ``live``
-    it prints plain lines instead of a table.
+    ``as_begun`` goes on with it as it was when it began (``--continue``), and ``extend`` as it is now. With ``yes`` it
+    trains all trials though the first that end do not log the objective. Without ``live`` it prints plain lines instead
+    of a table.
     """
 
     nodes: int
@@ -135,6 +136,7 @@ class RunOptions(TypedDict, total=False):
     fresh: bool
     as_begun: bool
     extend: bool
+    yes: bool
     live: bool
 
 
@@ -155,6 +157,7 @@ def run(
 
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
+        MissingObjectiveError: trials have ended without the objective, and the others did not begin.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - MLflow's import takes seconds
@@ -178,6 +181,7 @@ def run(
         fresh=options.get("fresh", False),
         as_begun=options.get("as_begun", False),
         extends=options.get("extend", False),
+        trains_anyway=options.get("yes", False),
     )
     console = OutlivingConsole()
     with LiveScreen(console) if options.get("live", True) else PlainScreen(console.print) as screen:

@@ -13,5 +13,9 @@ class SearchPending(SearchError):  # noqa: N818 - nothing is wrong
     """A search is still looking; ask again at a later tick."""
 
 
+class MissingObjectiveError(SpeconError):
+    """The trials of a sweep that have ended never logged its objective: the others were not started."""
+
+
 class SweepInterrupted(SpeconError):  # noqa: N818 - an interruption is asked for, no mistake
     """A sweep was stopped by its owner; the same command goes on where it stopped."""

@@ -88,6 +88,22 @@ def _not_yet(name: TrialId, objective: str, names: Sequence[str]) -> str:
     )
 
 
+def not_shown(name: str, objective: str, missing: Sequence[str], names: Iterable[str]) -> str:
+    """Return in words that the trial ``name`` ended well without what its sweep goes by.
+
+    Args:
+        name: the trial.
+        objective: its first objective.
+        missing: what it never logged of what its sweep goes by.
+        names: of all that it logged.
+    """
+    found = others(missing[0], names)
+    what = f"its objective {objective!r}" if objective in missing else f"{missing[0]!r}, which its sweep goes by"
+    more = f" (nor {', '.join(map(repr, missing[1:]))})" if missing[1:] else ""
+    instead = f"it logged {', '.join(found)}{_meant(missing[0], found)}" if found else "it logged nothing at all"
+    return f"{name} ended well, but never logged {what}{more}: {instead}"
+
+
 @dataclass(frozen=True, slots=True)
 class MissingObjectives:
     """What a sweep that is over lacks: ``errors`` are of sweeps without a model, ``warnings`` of single trials."""

@@ -3,8 +3,10 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from controllers.core import labels
 from controllers.local_run.order import Order
 from controllers.worlds.local.read_programs import local_command
 from controllers.worlds.local.workflow import PlannedTrial, PodStep
@@ -18,6 +20,11 @@ _ITEMS: Final = "withItems"
 """Where a manifest lists the hyperparameters of its trials: these are told by their names."""
 _OPTIONS: Final = {"nodes": "--nodes", "cpus_per_node": "--cpus-per-node", "seed": "--seed", "parameters": "-p"}
 _MISSING: Final = object()
+_OBJECTIVE_ENV: Final = (contract.ENV_OBJECTIVE, contract.ENV_DIRECTION)
+_OBJECTIVE_NOTES: Final = (
+    *(labels.ANNOTATION_OBJECTIVE, labels.ANNOTATION_DIRECTION),
+    *(labels.ANNOTATION_FURTHER_OBJECTIVES, labels.ANNOTATION_CONSTRAINTS),
+)
 
 
 def changed_options(before: Order, now: Order) -> list[str]:
@@ -43,6 +50,20 @@ def trial_that_differs(before: Order, now: Order) -> str | None:
     old, new = ({trial.step.env[contract.ENV_TRIAL_ID]: trial.step for trial in _planned(of)} for of in (before, now))
     different = (name for name, step in old.items() if name not in new or not _same_training(step, new[name]))
     return next((name.partition(".")[2] for name in different), None)
+
+
+def objective_alone_differs(before: Order, now: Order) -> bool:
+    """Return whether two orders differ in nothing but what their trials are judged by."""
+    if changed_options(before, now):
+        return False
+    old, new = ([_but_for_its_objective(trial) for trial in _planned(of)] for of in (before, now))
+    return old == new
+
+
+def _but_for_its_objective(trial: PlannedTrial) -> PlannedTrial:
+    env = {name: value for name, value in trial.step.env.items() if name not in _OBJECTIVE_ENV}
+    notes = {name: value for name, value in trial.step.annotations.items() if name not in _OBJECTIVE_NOTES}
+    return replace(trial, step=replace(trial.step, env=env, annotations=notes))
 
 
 def _planned(order: Order) -> Sequence[PlannedTrial]:

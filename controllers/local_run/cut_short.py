@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from controllers.core.errors import SpeconError
-from controllers.local_run.changes import changed_options, changes, trial_that_differs
+from controllers.local_run.changes import changed_options, changes, objective_alone_differs, trial_that_differs
+from controllers.local_run.objective_check import objective_is_missing
 from controllers.local_run.order import Order
-from controllers.local_run.run_folder import RunFolder, newest_run, unfinished_run
+from controllers.local_run.run_folder import RESULT_FILE, RunFolder, newest_run, unfinished_run
 from controllers.worlds.local.jobs import load_ledger
 from mlflow_hooks.journal import POINTS
 
@@ -33,6 +34,29 @@ def check_nothing_is_dropped(order: Order) -> list[str]:
         what = "; ".join(changed_options(before, order)) if same_file else f"it is of {before.source}"
         return [f"run {folder.name} was cut short, and this is another one ({what}): it goes on by its own command"]
     raise ChangedSweepError(_told(folder, before, order))
+
+
+def mended_run(order: Order) -> RunFolder | None:
+    """Return the newest run of the sweep, opened again, if its objective did not show and only that is another by now.
+
+    Its trials are judged once more: results that lack the objective are taken away.
+    """
+    where = order.settings.state_dir, order.sweep
+    folder = None if unfinished_run(*where, order.identity()) else newest_run(*where)
+    missing = [path for path in folder.path.iterdir() if objective_is_missing(path)] if folder else []
+    if folder is None or not missing:
+        return None
+    try:
+        before = Order.kept_in(folder)
+    except SpeconError:
+        return None
+    same_file = before.source.resolve() == order.source.resolve()
+    if not same_file or before.workflow == order.workflow or not objective_alone_differs(before, order):
+        return None
+    for path in missing:
+        (path / RESULT_FILE).unlink(missing_ok=True)
+    folder.reopen(order.identity())
+    return folder
 
 
 def begun_run(order: Order) -> tuple[RunFolder, Order]:

@@ -159,7 +159,7 @@ class LateMlflow:
         """Yield in words, once for each, that MLflow is away, and which other experiments trials log to."""
         side = self.within(0.0)
         if side is not None:
-            yield from side.where.news(self._sweep.experiments.values())
+            yield from side.news(self._sweep.experiments.values())
         elif not self._told and time.monotonic() > self._began_at + _TELL_AFTER_S:
             self._told = True
             where = shown(self._sweep.tracking_uri)

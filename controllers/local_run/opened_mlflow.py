@@ -4,19 +4,21 @@ Importing this takes a second or two, so ``LateMlflow`` does it while the first 
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 from mlflow.exceptions import MlflowException
 
+from controllers.core import labels
 from controllers.core.model import Sample, TrialId
 from controllers.core.ports import MetricSource
 from controllers.core.results import RunResult
 from controllers.driving.clock import SweepClock
 from controllers.local_run.closing import Closing
 from controllers.local_run.late_mlflow import SweepInMlflow
+from controllers.local_run.logged import NamesLogged
 from controllers.local_run.postman import Postman
 from controllers.local_run.script_runs import ScriptRuns
 from controllers.tracking.access import MlflowAwayError
@@ -24,11 +26,13 @@ from controllers.tracking.background import BackgroundReader
 from controllers.tracking.client import CarefulClient
 from controllers.tracking.mlflow_source import MlflowSource, Scope
 from controllers.tracking.script_runs import Whereabouts
+from controllers.tracking.still_there import StillThere
 from controllers.tracking.sweep_runs import Steering, open_sweep
 from controllers.tracking.tag_boards import TagBoard
 from controllers.tracking.tags import TagWriter
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob
+from controllers.worlds.local.views import result_of
 from mlflow_hooks.tracking_server import tracking_server
 
 _EVERY_S: Final = 1.0
@@ -121,6 +125,8 @@ class OpenedMlflow:
         self._seldom = Seldom(self.source, _SELDOM_S)
         reader = self._stack.enter_context(BackgroundReader(_EVERY_S))
         self.samples = self._stack.enter_context(reader.follow(self._seldom))
+        self._still_there = StillThere(self._client, {run.run_id: run.sweep_id.partition(".")[2] for run in self._runs})
+        self._stack.enter_context(reader.follow(self._still_there))
         writer = self._writer = self._stack.enter_context(TagWriter(self._client, rest=_REST))
         self._stack.enter_context(writer.showing(self._tags))
         forecasts = writer.forecasts(lambda: self.source.run_ids, lambda: self.parents, clock.to_epoch)
@@ -134,6 +140,11 @@ class OpenedMlflow:
         self.postman.note(jobs)
         running = [job for job in jobs if job.trial and job.placed]
         self._seldom.often = not all(is_hooked(self._root / job.trial) for job in running)
+
+    def news(self, home: Iterable[str]) -> Iterator[str]:
+        """Yield in words, once for each, what is to be told of MLflow; ``home`` names the sweep's experiments."""
+        yield from self.where.news(home)
+        yield from self._still_there.news()
 
     def settle(self, within_s: float, *, hurried: bool) -> None:
         """Wait until the runs show all that was decided; ``hurried`` where no trial trains any more."""
@@ -150,8 +161,22 @@ class OpenedMlflow:
             MlflowException: it is away or refuses.
             OSError: it is away.
         """
-        if not objectives:
-            return ()
+        return objectives.keys() - self._read_now(objectives).run_ids.keys() if objectives else ()
+
+    def names_logged(self, root: Path, jobs: Sequence[LocalJob]) -> Mapping[str, Collection[str]]:
+        """Return the names of all metrics that trials have logged by now, by their ids; see ``without_runs``.
+
+        Args:
+            root: where trials keep their journals.
+            jobs: those of the trials.
+        """
+        source = self._read_now({TrialId(job.trial): job.step.annotations[labels.ANNOTATION_OBJECTIVE] for job in jobs})
+        names = NamesLogged(root, self._uid, source)
+        logged = {job.trial: names(result_of(job, job.trial.removeprefix(f"{self._uid}."), None)) for job in jobs}
+        return {trial: told for trial, told in logged.items() if told is not None}
+
+    def _read_now(self, objectives: Mapping[TrialId, str]) -> MlflowSource:
+        """Return a source that has read all runs of the trials whose objectives are given; see ``without_runs``."""
         self.where.look()
         scope = self.where.scope(lacking=False)
         source = MlflowSource(self._client, lambda: scope, lambda: objectives, float)
@@ -159,7 +184,7 @@ class OpenedMlflow:
         if source.away:
             message = "MLflow does not answer"
             raise MlflowAwayError(message)
-        return objectives.keys() - source.run_ids.keys()
+        return source
 
     def close(self) -> None:
         """Read and write no more."""

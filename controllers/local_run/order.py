@@ -37,7 +37,7 @@ class LocalSettings:
     ``fresh`` starts from nothing where an unfinished run is. ``as_begun`` goes on with the newest run of the sweep as
     it was asked for then, whatever is asked for now. ``adds_policies`` adds the policies to those that the newest run
     of the same sweep ran under. ``extends`` trains what that run has not trained of a sweep that has more trials by
-    now, under the policies of that run.
+    now, under the policies of that run. ``trains_anyway`` trains all trials though the objective does not show.
     """
 
     nodes: int = 1
@@ -48,6 +48,7 @@ class LocalSettings:
     as_begun: bool = False
     adds_policies: bool = False
     extends: bool = False
+    trains_anyway: bool = False
     jobs: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
 

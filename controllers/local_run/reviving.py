@@ -47,12 +47,13 @@ def revive(folder: Path, uid: str, chosen: Callable[[str], bool]) -> bool:
     return True
 
 
-def take_on_changes(folder: Path, program: Program) -> None:
+def take_on_changes(folder: Path, program: Program, *, ended: bool = False) -> None:
     """Have the trials that have not ended go on as ``program`` defines them: its resources, retries and so on.
 
     Args:
         folder: of the run under one policy.
         program: the sweep's, whose trials have the ids of that run.
+        ended: whether those that have ended are told by its definition too, where only their objective is another.
 
     Raises:
         OSError: the folder cannot be written.
@@ -62,7 +63,7 @@ def take_on_changes(folder: Path, program: Program) -> None:
     going_on = {
         name: replace(job, step=_taken_on(job, steps[name]))
         for name, job in ledger.jobs.items()
-        if name in steps and not job.phase.ended
+        if name in steps and (ended or not job.phase.ended)
     }
     if going_on:
         save_ledger(folder / "ledger.json", JobLedger({**ledger.jobs, **going_on}, ledger.delays))

@@ -13,7 +13,8 @@ from controllers.core.results import RunResult
 from controllers.local_run.changes import trial_that_differs
 from controllers.local_run.checks import left_aside, pythons_told, stand_ins
 from controllers.local_run.continuing import check_continued, check_one_policy, way_on
-from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped
+from controllers.local_run.cut_short import begun_run, check_nothing_is_dropped, mended_run
+from controllers.local_run.full_disk import once_there_is_room
 from controllers.local_run.learnt_before import learn
 from controllers.local_run.order import LocalSettings, Order
 from controllers.local_run.run_folder import (
@@ -23,11 +24,14 @@ from controllers.local_run.run_folder import (
     find_smaller_run,
     unfinished_run,
 )
-from controllers.local_run.services import TRACKING_URI, RunServices, Screen, start_services
+from controllers.local_run.services import TRACKING_URI, RunServices, Screen, own_experiments, start_services
 from controllers.local_run.turns import Turns, run_each, run_revived
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.tracking.access import be_impatient, problem_with, shown
+from controllers.tracking.experiments import check_experiments, check_experiments_in, why_no_artifacts
 from controllers.worlds.local.jobs import file_name
+from controllers.worlds.local.serve_mlflow import DATABASE, database_uri
+from controllers.worlds.local.workflow import PlannedTrial
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,16 @@ def run_locally(
 
     Raises:
         SweepInterrupted: it was told to stop; the same call goes on.
+        MissingObjectiveError: trials have ended without the objective, and the others did not begin.
         UnknownEarlierError: the sweep is to learn from one that is not there; nothing was started.
         ChangedSweepError: its newest run was cut short, and ``workflow`` has been changed since; nothing was started.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
     order, notes = Order(workflow, source, policies, settings), list[str]()
+    mended: RunFolder | None = None
     planned = order.checked()
     check_one_policy(order)
-    _check_tracking_uri()
+    notes += _check_tracking(order, planned)
     if settings.as_begun:
         folder, order = begun_run(order)
         planned = order.checked()
@@ -87,8 +93,11 @@ def run_locally(
     elif settings.extends:
         folder, order = _with_trials_before(order)
         folder.reopen(order.identity())
+    elif not settings.fresh and (mended := mended_run(order)) is not None:
+        folder = mended
+        notes.append(f"the objective is another one by now: going on with run {folder.name}")
     else:
-        notes = [] if settings.fresh else check_nothing_is_dropped(order)
+        notes += [] if settings.fresh else check_nothing_is_dropped(order)
         if order.continues and (
             settings.fresh or not unfinished_run(settings.state_dir, order.sweep, order.identity())
         ):
@@ -108,10 +117,11 @@ def run_locally(
         if len(order.policies) == 1:
             for line in way_on(planned, order.continues or folder.uid(0)):
                 screen.say(line)
-        if folder.resumed and not (settings.adds_policies or settings.extends):
+        if folder.resumed and not (settings.adds_policies or settings.extends or mended):
             screen.say(f"run {folder.name} was cut short: going on with it (--fresh begins another)")
         turns = run_each(order, folder, services)
-        folder.describe({"serve_mlflow": services.server.serve_again if services.server else ""})
+        served = {"serve_mlflow": services.server.serve_again if services.server else ""}
+        once_there_is_room(lambda: folder.describe(served), services)
         specs = [policy_spec(policy) for policy in order.policies[: len(turns.results)]]
         return replace(_ended(folder, turns, services), policies=tuple(specs))
 
@@ -175,7 +185,8 @@ def resume_ended(
     folder = RunFolder(path, resumed=True)
     order = Order.kept_in(folder)
     planned = replace(order, policies=[policy]).checked()
-    _check_tracking_uri()
+    for line in _check_tracking(order, planned):
+        screen.say(line)
     with ExitStack() as stack:
         services = start_services(order, folder, planned, screen, stack)
         services.tell_of_mlflow()
@@ -191,15 +202,29 @@ def _ended(folder: RunFolder, turns: Turns, services: RunServices) -> LocalRun:
     return LocalRun(folder.path, turns.results, server.store, server.serve_again, lacking=lacking)
 
 
-def _check_tracking_uri() -> None:
-    """Refuse a tracking server that does not answer, before anything starts."""
-    be_impatient()
-    uri = os.environ.get(TRACKING_URI)
-    if not uri:
-        return
-    from controllers.tracking.client import CarefulClient  # noqa: PLC0415 - MLflow's import takes seconds
+def _check_tracking(order: Order, planned: Sequence[PlannedTrial]) -> list[str]:
+    """Refuse an MLflow that does not answer or has deleted an experiment of the sweep, before anything starts.
 
-    problem = problem_with(CarefulClient(uri))
+    Returns:
+        What is to be said of where artifacts go.
+    """
+    be_impatient()
+    uri, names = os.environ.get(TRACKING_URI), own_experiments(order, planned)
+    if not uri:
+        own = order.settings.state_dir / "mlflow"
+        check_experiments_in(own / DATABASE, names, database_uri(own))
+        return []
+    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - MLflow's import takes seconds
+
+    from controllers.tracking.client import CarefulClient  # noqa: PLC0415 - as above
+
+    client = CarefulClient(uri)
+    problem = problem_with(client)
     if problem:
         message = f"MLFLOW_TRACKING_URI is {shown(uri)}, but nothing there answers as MLflow: {problem}"
         raise SpeconError(message)
+    try:
+        check_experiments(client, names, uri)
+        return [f"Warning: {why}" for why in why_no_artifacts(client, names)]
+    except (OSError, MlflowException):
+        return []  # it answered just now

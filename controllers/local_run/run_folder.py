@@ -18,7 +18,7 @@ from controllers.worlds.local.jobs import write_whole
 _IDENTITY = "identity"
 _SUFFIX = "uid_suffix"
 _ORDER_FILE = "order.json"
-_RESULT_FILE = "result.json"
+RESULT_FILE = "result.json"
 _DELIVERED = "delivered"
 
 
@@ -195,20 +195,20 @@ def _find_alike(
 
 def read_result(folder: Path) -> RunResult | None:
     """Return the result in a policy's folder, None while it has none."""
-    path = folder / _RESULT_FILE
+    path = folder / RESULT_FILE
     return RunResult.from_dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 def write_result(folder: Path, result: RunResult, *, delivered: bool) -> None:
     """Keep a result in a policy's folder, and whether MLflow has all of it by now."""
     kept = {**result.to_dict(), _DELIVERED: delivered}
-    write_whole(folder / _RESULT_FILE, json.dumps(kept, indent=1).encode())
+    write_whole(folder / RESULT_FILE, json.dumps(kept, indent=1).encode())
 
 
 def is_delivered(folder: Path) -> bool:
     """Return whether MLflow is known to have all of the run in a policy's folder; older versions did not note that."""
     try:
-        return bool(json.loads((folder / _RESULT_FILE).read_text(encoding="utf-8")).get(_DELIVERED))
+        return bool(json.loads((folder / RESULT_FILE).read_text(encoding="utf-8")).get(_DELIVERED))
     except FileNotFoundError:
         return False
 

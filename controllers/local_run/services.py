@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,8 +103,7 @@ def start_services(
     stack.enter_context(_set_here(environment.without_proxy(os.environ)))
     uri, server = os.environ.get(TRACKING_URI), None
     if not uri:
-        names = experiments_of((trial.step for trial in planned), order.sweep).values()
-        server = LocalMlflow(order.settings.state_dir / "mlflow", dict.fromkeys(names))
+        server = LocalMlflow(order.settings.state_dir / "mlflow", own_experiments(order, planned))
         stack.callback(server.close)
         uri = server.uri
         # The hooks' deliver_leftovers looks there, as every MLflow client does.
@@ -126,6 +125,11 @@ def experiments_of(steps: Iterable[PodStep], fallback: str) -> dict[str, str]:
         for step in steps
         if labels.LABEL_SWEEP in step.labels and contract.ENV_SWEEP_ID in step.env
     }
+
+
+def own_experiments(order: Order, planned: Sequence[PlannedTrial]) -> Collection[str]:
+    """Return the names of the MLflow experiments of an order, each once."""
+    return dict.fromkeys(experiments_of((trial.step for trial in planned), order.sweep).values())
 
 
 @contextmanager

@@ -1,15 +1,16 @@
 """One sweep under one policy on this machine: what it needs around it, the loop that drives it, and its result."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controllers.core import labels
 from controllers.core.earlier import NOTHING_EARLIER, Earlier
-from controllers.core.errors import SpeconError, SweepInterrupted
+from controllers.core.errors import MissingObjectiveError, SpeconError, SweepInterrupted
 from controllers.core.goals import aims_in
 from controllers.core.model import Phase, TrialId
 from controllers.core.objectives import ObjectiveWatch
@@ -22,11 +23,14 @@ from controllers.driving.driver import Driver, RealBeats
 from controllers.driving.drivers import SweepPorts, make_drivers
 from controllers.driving.policy_change import PolicyChange
 from controllers.local_run.answers import Answers
+from controllers.local_run.begun_again import BegunAgain
 from controllers.local_run.failed_attempts import FailedAttempts
 from controllers.local_run.finishing import courier_for, wait_for
+from controllers.local_run.full_disk import PatientStore, once_there_is_room
 from controllers.local_run.journals import JournalReader, OverJournals
 from controllers.local_run.late_mlflow import LateMlflow, SweepInMlflow
 from controllers.local_run.notices import Notices
+from controllers.local_run.objective_check import ObjectiveCheck, note_missing
 from controllers.local_run.printed_objectives import PrintedObjectives, WithPrinted, keep_printed
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
@@ -59,7 +63,6 @@ _HEARTBEAT_S = 1.0
 _STEP_S = 0.2
 _LAST_TAGS_S = 15.0
 _OPENING_S = 10.0
-_MOST_BEGINNINGS = 5
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Plan:
     ``uid`` stands for the workflow's uid: different for each policy and run, wherever they share an
     MLflow; ``sweeps`` gives the MLflow experiment of each sweep id. ``continued`` tells that it was begun elsewhere,
     with that uid. ``stops`` are the rules that end each sweep early, by its name; ``earlier`` is what was learnt
-    before.
+    before. ``trains_anyway`` has all trials train though the objective does not show.
     """
 
     program: Program
@@ -83,6 +86,7 @@ class Plan:
     continued: bool = False
     stops: Mapping[str, StopRules] = field(default_factory=dict)
     earlier: Earlier = NOTHING_EARLIER
+    trains_anyway: bool = False
 
     @property
     def several(self) -> bool:
@@ -102,7 +106,6 @@ class LocalSweep:
         self._state = plan.folder / "state"
         self._state_dir = plan.folder.resolve().parents[2]
         self._mlflow = LateMlflow(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
-        self._begun: dict[str, int] = {}
         self._printed = PrintedObjectives(plan.folder, services.screen.say)
         self._others = OthersLoad()
 
@@ -111,6 +114,7 @@ class LocalSweep:
 
         Raises:
             SweepInterrupted: it was told to stop; everything is kept for going on.
+            MissingObjectiveError: trials have ended without the objective, and the others must not begin.
             SpeconError: this machine cannot start a trial, or there is none.
         """
         interrupted = load_ledger(self._ledger_path)
@@ -127,12 +131,13 @@ class LocalSweep:
                 clock.now,
             )
             store = StateFile(self._plan.folder, clock.now)
+            self._objective = self._objective_check(stack, world, samples)
             self._drive(world, make_drivers(self._ports(world, samples, store, clock)), clock)
             trials = tuple(world.results(samples.poll()))
             if not trials:
                 message = "the workflow ended without having run a trial"
                 raise SpeconError(message)
-            self._ledger.save(world.ledger)
+            self._save(world)
             # A controller killed from here on comes back to deliver at most, and would leave its control groups.
             shares.close()
             interrupted_s, others = round(store.interrupted_s, 1), round(self._others.cores, 2)
@@ -146,7 +151,6 @@ class LocalSweep:
         world = LocalWorld(self._plan.program, self._plan.uid, self._plan.machine, attempts, interrupted)
         self._answers = Answers(self._mlflow, self._plan.folder, self._printed.look, self._keep_what_was_printed)
         stack.callback(self._answers.close)
-        world.waits_for_others = lambda step: self._answers.wait(step, world.jobs)
         begun = world.standings()
         if begun:
             self._services.screen.say(f"going on: {said(begun)}")
@@ -159,9 +163,21 @@ class LocalSweep:
             self._mlflow.within(_OPENING_S)
         return world
 
+    def _objective_check(self, stack: ExitStack, world: LocalWorld, samples: OverJournals) -> ObjectiveCheck:
+        """Return what holds back trials while the objective does not show, asked with what else they wait for."""
+
+        def logged(jobs: Sequence[LocalJob]) -> Mapping[str, Collection[str]]:
+            return self._mlflow.needed().names_logged(self._state, jobs)
+
+        holding = not self._plan.trains_anyway
+        check = ObjectiveCheck(self._plan.folder, world, samples.poll, logged, holding=holding)
+        stack.callback(check.close)
+        world.waits_for_others = lambda job: self._answers.wait(job.step, world.jobs) or check.holds(job)
+        return check
+
     def _conclude(self, result: RunResult, world: LocalWorld) -> tuple[RunResult, str]:
         """Keep the result, give MLflow what it lacks, and return both as ``run`` does."""
-        write_result(self._plan.folder, result, delivered=False)
+        once_there_is_room(lambda: write_result(self._plan.folder, result, delivered=False), self._services)
         self._mlflow.stop_sending()
         result, lacking = self.deliver(result, world.ledger.jobs)
         if not lacking:
@@ -186,7 +202,8 @@ class LocalSweep:
         for job in of_trials:
             if job.phase.ended and (self._state / job.trial).is_dir():
                 # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.
-                end_untold(self._state / job.trial, succeeded=job.exit_code == 0)
+                end = partial(end_untold, self._state / job.trial, succeeded=job.exit_code == 0)
+                once_there_is_room(end, self._services)
         self._mlflow.open()
         closings: list[Closing] = []
 
@@ -207,8 +224,10 @@ class LocalSweep:
         for line in courier.deleted:
             self._services.screen.say(line)
         if lack is None:
-            write_result(self._plan.folder, closings[-1].result, delivered=True)
-            return closings[-1].result, ""
+            whole = closings[-1].result
+            note_missing(self._plan.folder, whole)
+            once_there_is_room(lambda: write_result(self._plan.folder, whole, delivered=True), self._services)
+            return whole, ""
         return result, f"{lack} (the last try: {courier.problem or 'MLflow does not answer'})"
 
     def _shares(self, stack: ExitStack) -> Shares:
@@ -229,7 +248,7 @@ class LocalSweep:
         return SweepPorts(
             world=world,
             source=samples,
-            store=store,
+            store=PatientStore(store, self._services),
             clock=clock,
             beats=RealBeats(_HEARTBEAT_S),
             # Under a policy that places no trial, those that a search gives their hyperparameters start too.
@@ -266,11 +285,20 @@ class LocalSweep:
 
     def _keep(self, world: LocalWorld, *, cut: bool) -> None:
         """Keep the ledger; of a sweep that was cut short, with the CPU seconds of the attempts that end with it."""
-        self._ledger.save(world.ledger)
-        if cut:
+        if not cut:
+            self._save(world)
+            return
+        try:
+            self._ledger.save(world.ledger)
             self._services.launcher.close(GRACE_S)
             world.count_cut()
             self._ledger.save(world.ledger)
+        except OSError as error:
+            # What ended the sweep counts, and the ledger is as it was before: what it does not know of is done again.
+            self._services.screen.say(f"Warning: the newest state of the trials is not kept: {error}")
+
+    def _save(self, world: LocalWorld) -> None:
+        once_there_is_room(lambda: self._ledger.save(world.ledger), self._services)
 
     def _drive(
         self,
@@ -285,6 +313,7 @@ class LocalSweep:
         driver = steered_by(change.policy)
         left_out = written_by_us([self._state_dir])
         shared = SharedFilesWatch(Path.cwd(), world.short, clock.to_epoch(clock.now()), left_out)
+        begun_again = BegunAgain(world.short)
         failed = FailedAttempts(world.jobs(), world.short)
         notices = Notices(self._state, world.short)
         short_of_memory = ShortOfMemory(world.jobs(), world.short)
@@ -304,8 +333,16 @@ class LocalSweep:
                 self._mlflow.note(world.jobs())
                 self._warn(watch.look(now, world, self._mlflow.logged()).values())
                 self._services.keep_alive()
-                self._say((*self._mlflow.news(), *self._answers.news(), *notices.look(world.jobs())))
-                self._tell_of_beginnings(world)
+                told = (
+                    *self._mlflow.news(),
+                    *self._answers.news(),
+                    *notices.look(world.jobs()),
+                    *self._objective.news(),
+                )
+                self._say(told)
+                if why := self._objective.why_over():
+                    raise MissingObjectiveError(why)
+                self._say(begun_again.look(world.jobs()))
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             self._services.launcher.wait(_STEP_S)
         self._warn(shared.look(clock.now(), world.jobs(), clock.to_epoch, last=True))
@@ -316,9 +353,11 @@ class LocalSweep:
         driver.tick(clock.now())
 
     def _advance(self, driver: Driver, world: LocalWorld, clock: SweepClock) -> None:
-        if driver.advance(clock.now()):
+        before = world.changes
+        once_there_is_room(lambda: driver.advance(clock.now()), self._services)
+        if world.changes != before:
             # A controller killed from here on finds what runs by now, and can end it.
-            self._ledger.save(world.ledger)
+            self._save(world)
 
     def _warn(self, warnings: Iterable[str]) -> None:
         self._say(f"Warning: {warning}" for warning in warnings)
@@ -334,16 +373,6 @@ class LocalSweep:
         standings = world.standings()
         told = f" ({said(standings)})" if standings else ""
         return f"interrupted{told}; run the same command again to go on"
-
-    def _tell_of_beginnings(self, world: LocalWorld) -> None:
-        """Say of each trial that it began again from nothing, when it does; of the first few, where there are many."""
-        for job in world.jobs():
-            before, self._begun[job.id] = self._begun.get(job.id, 0), job.begun_again
-            if job.begun_again > before and sum(map(bool, self._begun.values())) <= _MOST_BEGINNINGS:
-                self._services.screen.say(
-                    f"{world.short(job.trial)} began again from nothing, as it keeps no checkpoint; what it logged "
-                    "before does not count. A script with hooks goes on (docs/how-to/instrument-a-training-script.md)"
-                )
 
     def _surroundings(self) -> Surroundings:
         given = os.environ.get(contract.ENV_RUN_CONTEXT, "")

@@ -14,6 +14,7 @@ from controllers.core.stop_rules import rules_in
 from controllers.local_run.checks import gpus_to_give
 from controllers.local_run.kept_checkpoints import drop_unkept
 from controllers.local_run.learnt_before import learnt_in
+from controllers.local_run.objective_check import objective_is_missing
 from controllers.local_run.order import Order
 from controllers.local_run.reviving import REVIVED_FILE, revive, take_on_changes
 from controllers.local_run.run_folder import RunFolder, is_delivered, read_result
@@ -43,8 +44,10 @@ def run_each(order: Order, folder: RunFolder, services: RunServices) -> Turns:
         if done is None or not is_delivered(kept):
             plan = _plan(order, folder, position, policy, services.tracking_uri, results[:1])
             services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
-            if order.settings.extends:
-                take_on_changes(plan.folder, plan.program)
+            if missing := objective_is_missing(plan.folder):
+                services.screen.say("what was logged and printed is read again for the objective")
+            if missing or order.settings.extends:
+                take_on_changes(plan.folder, plan.program, ended=missing)
             done, lacking = _run_one(plan, services, done)
         services.screen.end(done)
         _tidy(kept, _uid(order, folder, position), done, services)
@@ -72,7 +75,8 @@ def run_revived(
         lacking = ""
         if revive(kept, _uid(order, folder, position), chosen):
             # What ended the sweep would end these trials at once.
-            plan = replace(_plan(order, folder, position, policy, services.tracking_uri), stops={})
+            plan = _plan(order, folder, position, policy, services.tracking_uri)
+            plan = replace(plan, stops={}, trains_anyway=True)
             services.screen.begin(policy.name, len(plan.program.trials()), position + 1, len(order.policies))
             done, lacking = _run_one(plan, services, read_result(kept))
             if not lacking:
@@ -111,6 +115,7 @@ def _plan(
         tracking_uri=uri,
         continued=bool(order.continues),
         earlier=learnt_in(folder.path),
+        trains_anyway=order.settings.trains_anyway,
         stops={trial.step.labels.get(labels.LABEL_SWEEP, ""): rules_in(trial.step.annotations) for trial in trials},
     )
 

@@ -61,7 +61,7 @@ def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
         "soon as it has told of some.",
         err=True,
     )
-    settings = LocalSettings(nodes=1, seed=sweep.seed, state_dir=folder)
+    settings = LocalSettings(nodes=1, seed=sweep.seed, state_dir=folder, trains_anyway=True)
     done: LocalRun | None = None
     try:
         with _own_mlflow(), suppress(SweepInterrupted):

@@ -1,14 +1,15 @@
 """``specon run``: a sweep on this machine, under one policy or several."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.console import Console
 
-from controllers.core.errors import SweepInterrupted
+from controllers.core.errors import MissingObjectiveError, SweepInterrupted
 from controllers.core.stop_rules import StopRules
 from hera_specon.cli.after_option import after_option
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
@@ -24,14 +25,24 @@ from hera_specon.cli.options import (
     policies_option,
     state_dir_option,
 )
-from hera_specon.cli.output import open_console, print_how_it_went, problems, say, say_lines, write_json
+from hera_specon.cli.output import (
+    open_console,
+    print_how_it_went,
+    problems,
+    say,
+    say_lines,
+    this_command,
+    write_json,
+)
 from hera_specon.cli.stop_option import stop_option
 from hera_specon.display.screens import LiveScreen, PlainScreen
+from hera_specon.formatting import printable_lines
 from hera_specon.live.beside import PageBeside
 from hera_specon.records.comparison import label_results, to_json
 from hera_specon.report.ahead_of_time import PageImports
 
 if TYPE_CHECKING:
+    from controllers.local_run.order import LocalSettings
     from controllers.local_run.run import LocalRun
 
 _MOST_RUNS: Final = 99
@@ -56,6 +67,7 @@ class RunRequest:
     repeats: int
     added: tuple[str, ...]
     extend: bool
+    yes: bool
     json_out: Path | None
     report_out: Path | None
     opens: bool
@@ -127,6 +139,11 @@ class RunRequest:
     "other options say by now.",
 )
 @click.option("--fresh", is_flag=True, help="Start over, even if an interrupted run could continue.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Train all trials, even if the first that end do not log the objective. Without this, no other begins.",
+)
 @json_file_option
 @click.option("--report", "report_out", type=NewFile(), help="Write the report to this file too.")
 @click.option("--open", "opens", is_flag=True, help="Open the report in a browser at the end, where there is one.")
@@ -196,7 +213,11 @@ def _conclude(request: RunRequest, done: "LocalRun", console: Console) -> str:
     from hera_specon.report.page import REPORT_FILE, write_report  # noqa: PLC0415
 
     report = done.folder / REPORT_FILE
-    write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
+    try:
+        write_report(done.folder, [report] + ([request.report_out] if request.report_out else []))
+    except OSError as error:
+        # The results are kept; the run is not concluded, so that the same command writes all of it.
+        return f"the report is not written: {error}. All trials have ended; to write it, run again: {this_command()}"
     mlflow = done.serve_mlflow or done.tracking_uri
     console.print(f"Report: {report}\nMLflow: {mlflow}", highlight=False, markup=False, soft_wrap=True)
     if request.json_out is not None:
@@ -260,16 +281,35 @@ def _run(backend: Backend, request: RunRequest, console: Console, page: PageBesi
         adds_policies=bool(request.added),
         extends=request.extend,
         parameters=request.parameters,
+        trains_anyway=request.yes,
     )
+
+    def train(settings: LocalSettings) -> "LocalRun":
+        with _screen(request, console, page) as screen:
+            return backend.run_locally(workflow, file, policies, settings, screen)
+
+    return _trained(train, settings, asks=console.is_terminal and sys.stdin.isatty())
+
+
+def _trained(train: "Callable[[LocalSettings], LocalRun]", settings: "LocalSettings", *, asks: bool) -> "LocalRun":
+    """Return what ``train`` comes to; where the objective does not show, a person is asked whether to go on."""
+    try:
+        return train(settings)
+    except MissingObjectiveError as error:
+        if not asks or not click.confirm(f"{printable_lines(str(error))}\nTrain the others as it is?", err=True):
+            raise CommandFailure(str(error)) from error
+        return train(replace(settings, fresh=False, trains_anyway=True))
+    except SweepInterrupted as error:
+        if not settings.fresh:
+            raise
+        message = f"{error}, without --fresh"
+        raise SweepInterrupted(message) from error
+
+
+def _screen(request: RunRequest, console: Console, page: PageBeside | None) -> LiveScreen | PlainScreen:
+    """Return what shows the sweep: tables on a terminal, else plain lines."""
     live = console.is_terminal and not request.plain
     also = PageImports()
     locate = page.locate if page is not None else None
     plain = PlainScreen(lambda line: say_lines(line, console), also, locate)
-    with LiveScreen(console, also, locate) if live else plain as screen:
-        try:
-            return backend.run_locally(workflow, file, policies, settings, screen)
-        except SweepInterrupted as error:
-            if not request.fresh:
-                raise
-            message = f"{error}, without --fresh"
-            raise SweepInterrupted(message) from error
+    return LiveScreen(console, also, locate) if live else plain

@@ -56,7 +56,12 @@ class PageBeside:
                 os.close(end)
 
     def locate(self, folder: Path) -> str:
-        """Listen for those who want to see the run in ``folder``, and return what to tell people: where that is."""
+        """Listen for those who want to see the run in ``folder``, and return what to tell people: where that is.
+
+        Where the run goes on after a question, the page is there already.
+        """
+        if self._thread is not None:
+            return "The page goes on"
         try:
             listening = listen()
         except OSError as error:

@@ -9,13 +9,12 @@ from controllers.core.model import Phase
 from controllers.core.objectives import missing_objectives
 from controllers.core.results import RunResult, TrialResult
 from controllers.worlds.local.jobs import file_name, load_ledger
-from controllers.worlds.local.last_words import last_line, last_lines
+from controllers.worlds.local.last_words import last_line, printed_last
 from hera_specon import formatting
 from mlflow_hooks.contract import EXIT_MIGRATE
 
 MOST_TOLD: Final = 10
 _MOST_LINE: Final = 300
-_MOST_LINES: Final = 5
 _LEFT: Final = (
     f"\n    exit code {EXIT_MIGRATE} says that it goes on in another attempt, but several in a row came no further, "
     "and nobody had asked them to leave"
@@ -76,9 +75,8 @@ def without_models(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
     errors = list(dict.fromkeys(error for result in results for error in missing_objectives(result).errors))
     silent = [trial for trial in results[-1].trials if trial.without_objective] if errors else []
     log = _log_of(silent[0], parts[-1]) if silent and parts else None
-    if log is not None and (lines := last_lines(log, _MOST_LINES)):
-        errors.append(f"{silent[0].id} printed last (all of it is in {log}):")
-        errors += [f"  {line[:_MOST_LINE]}" for line in lines]
+    if log is not None:
+        errors += printed_last(silent[0].id, log)
     return "\n".join(formatting.printable(error) for error in errors)
 
 

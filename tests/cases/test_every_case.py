@@ -41,10 +41,14 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
         f"{OBJECTIVES}::test_a_trial_that_crashes_before_its_objective_fails_alone",
     ),
     "the objective is logged under a name with a typing error": (
-        f"{OBJECTIVES}::test_an_objective_of_another_name_is_no_answer_and_the_name_that_was_meant_is_told",
+        f"{OBJECTIVES}::test_an_objective_of_another_name_is_told_at_the_end_of_the_first_trial_and_no_other_begins",
+        f"{OBJECTIVES}::test_an_objective_that_does_not_show_trains_all_anyway_where_that_is_wanted",
     ),
     "the objective is logged once, at the end, while other trials go on": (
         f"{OBJECTIVES}::test_an_objective_that_comes_once_at_the_end_counts",
+    ),
+    "the disk is full under what a run keeps": (
+        f"{HERE}/test_full_disk.py::test_a_run_waits_for_room_under_each_file_that_it_keeps",
     ),
     "each fold of a cross-validation has a trial of its own": (
         f"{HERE}/test_second_trials.py::test_the_second_fold_with_a_trial_of_its_own_is_refused_before_it_trains",

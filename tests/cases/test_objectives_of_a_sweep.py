@@ -1,13 +1,16 @@
 """Trials whose objective comes late, once, never, or from nobody: a sweep ends for itself alone, and tells of it."""
 
 import json
+import os
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.workbench import Finished, Workbench
+from tests.integration.workbench import ROOT, Finished, Workbench
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +37,16 @@ with trial() as t:
         t.log(train_loss=1.0)
         {body}
     {end}
+"""
+_PRINTED = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--k", type=int)
+k = parser.parse_args().k
+print("begins", k)
+for epoch in range(3):
+    {body}
+{end}
 """
 _PLAIN = """
 import argparse, math, mlflow
@@ -78,16 +91,82 @@ def test_an_objective_that_comes_once_at_the_end_counts(workbench: Workbench, sc
     assert [trial["final_metric"] for trial in _result(workbench.folder)["trials"]] == [0.5, 1.5, 2.5]
 
 
-@pytest.mark.parametrize("script", [_HOOKS, _PLAIN], ids=["hooks", "plain"])
-def test_an_objective_of_another_name_is_no_answer_and_the_name_that_was_meant_is_told(
-    workbench: Workbench, script: str
+_LOGS = {
+    "hooks": (_HOOKS, "t.log({name}=0.5 + k)"),
+    "plain": (_PLAIN, "mlflow.log_metric('{name}', 0.5 + k)"),
+    "printed": (_PRINTED, "print('epoch', epoch, '{name}:', 0.5 + k)"),
+}
+
+
+def _one_after_another(bench: Workbench, form: str, *options: str, objective: str = "val_loss", logs: str) -> Finished:
+    """Train three trials one after the other; each notes that it has trained."""
+    _write(bench, form, objective, logs=logs)
+    return bench.run("run", "sweep.py", "--plain", "-j", "1", "--json", "out.json", *options)
+
+
+def _write(bench: Workbench, form: str, objective: str = "val_loss", *, logs: str) -> None:
+    script, log = _LOGS[form]
+    sweep = _SWEEP.format(direction="minimize", python=sys.executable, trials=3).replace("val_loss", objective)
+    (bench.folder / "sweep.py").write_text(sweep)
+    end = f"print('the end of', k); open({str(bench.folder / 'trained')!r}, 'a').write(str(k))"
+    (bench.folder / "train.py").write_text(script.format(body=log.format(name=logs), end=end).replace("6 + 6", "2 + 0"))
+
+
+@pytest.mark.parametrize("form", _LOGS)
+def test_an_objective_of_another_name_is_told_at_the_end_of_the_first_trial_and_no_other_begins(
+    served: Workbench, form: str
 ) -> None:
-    log = "t.log(valid_loss=0.5)" if script is _HOOKS else "mlflow.log_metric('valid_loss', 0.5)"
-    done = _run(workbench, script, body=log)
+    done = _one_after_another(served, form, logs="valid_loss")
     assert done.code == 1, done.output
+    told = "odd.t000 ended well, but never logged its objective 'val_loss': it logged valid_loss"
+    assert f"Warning: {told}" in done.output, done.output
+    assert "(did you mean 'valid_loss'?)" in done.output
+    assert "\n  the end of 0\n" in done.output
+    assert "2 other trials did not begin" in done.output
+    assert (served.folder / "trained").read_text() == "0"
+    again = _one_after_another(served, form, logs="valid_loss")
+    assert again.code == 1, again.output
+    assert (served.folder / "trained").read_text() == "0", "the same mistake trains nothing"
+    mended = _one_after_another(served, form, objective="valid_loss", logs="valid_loss")
+    assert mended.code == 0, mended.output
+    assert (served.folder / "trained").read_text() == "012", "nothing was trained twice"
+    assert [trial["final_metric"] for trial in _result(served.folder)["trials"]] == [0.5, 1.5, 2.5]
+
+
+def test_an_objective_that_does_not_show_trains_all_anyway_where_that_is_wanted(served: Workbench) -> None:
+    done = _one_after_another(served, "hooks", "--yes", logs="valid_loss")
+    assert done.code == 1, done.output
+    assert "odd.t000 ended well, but never logged its objective 'val_loss'" in done.output
     assert "no trial of odd logged its objective 'val_loss'" in done.output
     assert "(did you mean 'valid_loss'?)" in done.output
-    assert all(trial["succeeded"] for trial in _result(workbench.folder)["trials"])
+    assert (served.folder / "trained").read_text() == "012"
+    assert all(trial["succeeded"] for trial in _result(served.folder)["trials"])
+    mended = _one_after_another(served, "hooks", objective="valid_loss", logs="valid_loss")
+    assert mended.code == 0, mended.output
+    assert (served.folder / "trained").read_text() == "012", (
+        "a sweep that is over is judged once more, and trains nothing"
+    )
+    assert [trial["final_metric"] for trial in _result(served.folder)["trials"]] == [0.5, 1.5, 2.5]
+
+
+def test_on_a_terminal_one_is_asked_whether_the_others_are_to_train(served: Workbench) -> None:
+    ours, theirs = os.openpty()
+    _write(served, "hooks", logs="valid_loss")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "MLFLOW_TRACKING_URI": served.tracking_uri, "TERM": "xterm"}
+    command = [sys.executable, "-m", "hera_specon.cli", "run", "sweep.py", "--plain", "--no-page", "-j", "1"]
+    process = subprocess.Popen(command, cwd=served.folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said, answered = b"", False
+    with suppress(OSError):  # how a terminal ends
+        while part := os.read(ours, 4096):
+            said += part
+            if not answered and b"Train the others as it is? [y/N]" in said:
+                answered = True
+                assert (served.folder / "trained").read_text() == "0"
+                os.write(ours, b"y\n")
+    assert process.wait() == 1, said.decode()
+    assert answered, said.decode()
+    assert (served.folder / "trained").read_text() == "012"
 
 
 @pytest.mark.parametrize(("script", "up"), [(_HOOKS, True), (_PLAIN, False)], ids=["hooks", "plain"])

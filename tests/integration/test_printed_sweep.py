@@ -117,7 +117,7 @@ def test_a_program_of_c_prints_json(workbench: Workbench) -> None:
 
 def test_a_sweep_without_a_line_that_matched_ends_with_the_last_lines(workbench: Workbench) -> None:
     write(workbench, ["sh", "-c", "for i in 1 2 3 4 5 6 7; do echo Verlust $i; done"], 'printed("(?P<val_loss>nie)")')
-    done = workbench.run("run", "sweep.py", "--plain")
+    done = workbench.run("run", "sweep.py", "--plain", "--yes")
     assert done.code == 1, done.output
     assert "no trial of other logged its objective 'val_loss'" in done.output
     assert "    Verlust 6\n    Verlust 7\n" in done.output

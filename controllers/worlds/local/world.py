@@ -29,7 +29,7 @@ from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.room import Machine, Room
 from controllers.worlds.local.standing import Standing
 from controllers.worlds.local.views import result_of, trial_of
-from controllers.worlds.local.workflow import PodStep, Program
+from controllers.worlds.local.workflow import Program
 from mlflow_hooks import contract
 
 _LOOK_S = 0.2
@@ -39,7 +39,7 @@ class LocalWorld:
     """The steps of one workflow run on this machine. ``advance`` moves it on; nothing else waits or blocks.
 
     Attributes:
-        waits_for_others: tells whether a step that is due must wait for something outside; it is asked again and again.
+        waits_for_others: tells whether a job that is due must wait for something outside; it is asked again and again.
     """
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
@@ -53,7 +53,7 @@ class LocalWorld:
         ledger: JobLedger,
         gauge: Gauge | None = None,
     ) -> None:
-        self.waits_for_others: Callable[[PodStep], bool] = lambda _: False
+        self.waits_for_others: Callable[[LocalJob], bool] = lambda _: False
         self._uid = uid
         self._machine = machine
         self._attempts = attempts
@@ -81,6 +81,16 @@ class LocalWorld:
     def finished(self) -> bool:
         """Whether the whole workflow is over."""
         return self._steps.expansion.finished and not self._jobs.placed
+
+    @property
+    def changes(self) -> int:
+        """A number that grows whenever anything changes of a job."""
+        return self._jobs.changes
+
+    @property
+    def ends(self) -> int:
+        """A number that grows whenever a job comes or ends."""
+        return self._jobs.ends
 
     @property
     def failed(self) -> bool:
@@ -340,7 +350,7 @@ class LocalWorld:
         for job in self._jobs.pending:
             if self._waits(job):
                 continue
-            if self.waits_for_others(job.step):
+            if self.waits_for_others(job):
                 self._try_again_at = min(self._try_again_at, now + _LOOK_S)
                 continue
             if now < job.not_before:

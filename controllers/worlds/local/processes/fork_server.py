@@ -91,7 +91,7 @@ class ForkServer:
         try:
             return {"started": self._children.start(spec).packed()}
         except (OSError, LaunchError) as error:
-            return {"error": str(error)}
+            return {"error": str(error), "errno": getattr(error, "errno", None)}
 
     def _report(self, exits: Sequence[Exit]) -> None:
         for ended in exits:

@@ -54,7 +54,7 @@ class Launcher:
         """Start an attempt and return its pid, which leads a session and process group of its own.
 
         Raises:
-            LaunchError: it could not be started.
+            LaunchError: it could not be started; it comes from the ``OSError`` where that is why.
         """
         if spec.key in self._running or self._closed:
             msg = f"{spec.key!r} is running already or the launcher is closed"
@@ -67,7 +67,7 @@ class Launcher:
             self._replace_server(number)
         if "started" not in reply:
             msg = f"cannot start {spec.key!r}: {reply.get('error', 'the fork server died, twice')}"
-            raise LaunchError(msg)
+            raise LaunchError(msg) from (OSError(reply["errno"], msg) if reply.get("errno") else None)
         self._running[spec.key] = AttemptId.unpacked(reply["started"])
         self._of[spec.key] = number
         return self._running[spec.key].root

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from controllers.worlds.local.attempts import Attempts, Surroundings
-from controllers.worlds.local.jobs import JobLedger, load_ledger, save_ledger
+from controllers.worlds.local.jobs import JobLedger, LocalJob, load_ledger, save_ledger
 from controllers.worlds.local.processes import Launcher
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import choose_shares
-from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.world import LocalWorld
 from tests.controllers.worlds.local.workflow.workflow_manifests import Manifest, call, program, steps
 
@@ -87,8 +86,8 @@ def test_a_step_may_wait_for_something_outside(opened: Open) -> None:
     world = opened(steps([call("a", "given")]), shell("given", ":", default="7"))
     asked: list[str] = []
 
-    def wait(step: PodStep) -> bool:
-        asked.append(step.template)
+    def wait(job: LocalJob) -> bool:
+        asked.append(job.step.template)
         return len(asked) < 3
 
     world.waits_for_others = wait
