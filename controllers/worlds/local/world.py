@@ -16,9 +16,10 @@ from controllers.core.lineage import MOST_CLONES, clone_annotations
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
+from controllers.core.progress import came_to_its_end
 from controllers.core.results import TrialResult
 from controllers.worlds.local.admission import Admission
-from controllers.worlds.local.aftermath import LEAVING, Aftermath, with_its_end
+from controllers.worlds.local.aftermath import ASKED, Aftermath, with_its_end
 from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.due_steps import DueSteps
 from controllers.worlds.local.gauge import Gauge, MemoryThere, ThisMachine
@@ -40,6 +41,7 @@ class LocalWorld:
 
     Attributes:
         waits_for_others: tells whether a step that is due must wait for something outside; it is asked again and again.
+        newest: returns the newest sample of each trial, where anybody reads their metrics.
     """
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
@@ -54,6 +56,7 @@ class LocalWorld:
         gauge: Gauge | None = None,
     ) -> None:
         self.waits_for_others: Callable[[PodStep], bool] = lambda _: False
+        self.newest: Callable[[], Mapping[TrialId, Sample]] = dict
         self._uid = uid
         self._machine = machine
         self._attempts = attempts
@@ -61,7 +64,7 @@ class LocalWorld:
         self._now = 0.0
         self._jobs = JobBook({name: job.after_controller_died for name, job in ledger.jobs.items()})
         self._admission = Admission(machine, self._jobs, attempts, gauge or ThisMachine())
-        self._aftermath = Aftermath(attempts, self._admission)
+        self._aftermath = Aftermath(attempts, self._admission, self._through)
         self._steps = DueSteps(program, machine, self._jobs, self._admission, ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
@@ -163,7 +166,7 @@ class LocalWorld:
                 return DONE
             case Clone():
                 return self._clone(job, action)
-            case _ if job.phase in LEAVING or job.asked_at is not None:
+            case _ if job.phase in ASKED or job.asked_at is not None:
                 return BUSY
             case _ if job.phase is not Phase.RUNNING:
                 return refused("the trial is not running")
@@ -316,6 +319,17 @@ class LocalWorld:
         self._jobs[job.id] = replace(job, asked_at=self._now)
         self._attempts.ask_to_leave(job)
         return DONE
+
+    def _through(self, job: LocalJob) -> bool:
+        """Return whether the metrics of a trial, and of those beside it, tell that it has come to its end."""
+        newest, sweep = self.newest(), job.step.labels.get(labels.LABEL_SWEEP)
+        succeeded = (
+            TrialId(other.trial)
+            for other in self._jobs.trials()
+            if other.phase is Phase.SUCCEEDED and other.step.labels.get(labels.LABEL_SWEEP) == sweep
+        )
+        others = [newest[trial] for trial in succeeded if trial in newest]
+        return came_to_its_end(newest.get(TrialId(job.trial)), others)
 
     def _end_attempts(self, now: float) -> None:
         """Take note of attempts that have ended, and end those that must not go on."""
