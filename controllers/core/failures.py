@@ -162,23 +162,44 @@ class Then(StrEnum):
     """Another attempt follows once somebody lets the trial go on."""
 
 
+class Reason(StrEnum):
+    """Why that becomes of it."""
+
+    ENDED = "it came to its end"
+    ASKED = "it was asked to leave"
+    LOST = "what ran it has ended"
+    LEFT = "it left so that its trial goes on"
+    MEMORY = "its machine had no memory left"
+    FAILED = "it failed"
+    FAILED_TOO_OFTEN = "it failed, and its rule forgives no more"
+    FAILED_ALIKE = "it failed at once, as the attempt before"
+
+
 @dataclass(frozen=True, slots=True)
 class Following:
     """What follows an attempt.
 
     Attributes:
         then: what becomes of its trial.
+        why: the reason.
         history: what counts from now on.
         at: when the next attempt may begin, by the clock of the end.
-        left: whether the attempt has left so that its trial goes on, which is no failure.
-        given_up: whether it is over although its rule would allow another attempt.
     """
 
     then: Then
+    why: Reason
     history: AttemptHistory
     at: float = 0.0
-    left: bool = False
-    given_up: bool = False
+
+    @property
+    def left(self) -> bool:
+        """Whether the attempt has left so that its trial goes on, which is no failure."""
+        return self.why in {Reason.ASKED, Reason.LOST, Reason.LEFT}
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its trial is over although its rule would allow another attempt."""
+        return self.why is Reason.FAILED_ALIKE
 
 
 def after_attempt(history: AttemptHistory, end: AttemptEnd, rule: RetryRule | None) -> Following:
@@ -211,7 +232,7 @@ def after_attempt(history: AttemptHistory, end: AttemptEnd, rule: RetryRule | No
         rule: how many failures are forgiven; None for none.
     """
     if end.how.code == 0 and (end.through or end.by in {EndedBy.ITSELF, EndedBy.MEMORY}):
-        return Following(Then.SUCCEEDED, history)
+        return Following(Then.SUCCEEDED, Reason.ENDED, history)
     if end.by is EndedBy.MEMORY:
         return _killed_for_memory(history, end)
     asked = end.by in {EndedBy.MOVE, EndedBy.PAUSE, EndedBy.STOP}
@@ -223,13 +244,14 @@ def after_attempt(history: AttemptHistory, end: AttemptEnd, rule: RetryRule | No
     if not asked and history.leaves_in_vain:
         return _failed(history, end, rule, pause)
     then = {EndedBy.STOP: Then.STOPPED, EndedBy.PAUSE: Then.WAITS}.get(end.by, Then.AGAIN)
-    return Following(then, replace(history, failure=""), end.at + pause, left=True)
+    why = Reason.ASKED if asked else Reason.LOST if end.by is EndedBy.LOSS else Reason.LEFT
+    return Following(then, why, replace(history, failure=""), end.at + pause)
 
 
 def _killed_for_memory(history: AttemptHistory, end: AttemptEnd) -> Following:
     if history.alone:
-        return Following(Then.FAILED, replace(history, failures=history.failures + 1))
-    return Following(Then.AGAIN, replace(history, alone=True), end.at)
+        return Following(Then.FAILED, Reason.MEMORY, replace(history, failures=history.failures + 1))
+    return Following(Then.AGAIN, Reason.MEMORY, replace(history, alone=True), end.at)
 
 
 def _failed(history: AttemptHistory, end: AttemptEnd, rule: RetryRule | None, pause: float) -> Following:
@@ -239,7 +261,7 @@ def _failed(history: AttemptHistory, end: AttemptEnd, rule: RetryRule | None, pa
     # To the rule of a trial, the exit code of one that leaves would tell of a move, and a move is no failure.
     code = _FAILED if end.leaves and end.how.code in LEFT else end.how.code or _FAILED
     if rule is None or not rule.allows(failures, code, duration_s=end.how.lasted_s):
-        return Following(Then.FAILED, failed)
+        return Following(Then.FAILED, Reason.FAILED_TOO_OFTEN, failed)
     if failure and failure == history.failure:
-        return Following(Then.FAILED, failed, given_up=True)
-    return Following(Then.AGAIN, failed, end.at + max(rule.wait_s(failures), pause))
+        return Following(Then.FAILED, Reason.FAILED_ALIKE, failed)
+    return Following(Then.AGAIN, Reason.FAILED, failed, end.at + max(rule.wait_s(failures), pause))

@@ -77,6 +77,51 @@ def test_a_script_that_was_asked_to_pause_waits_however_it_ends_and_has_not_fail
     assert trial.lines("trained to the end") != []
 
 
+HOOKED: Final = """
+import os, signal, sys, time
+{before}
+from mlflow_hooks import trial
+with trial() as t:
+    {within}
+    for step in t.steps(400):
+        t.log(loss=1.0)
+        print("epoch", step, flush=True)
+        if os.path.exists("enough"): break
+        time.sleep(0.05)
+print("trained to the end", flush=True)
+"""
+WAITS: Final = """
+heard = []
+signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
+print("trained to the end", flush=True)
+while not heard: time.sleep(0.05)
+"""
+OWN: Final = "signal.signal(signal.SIGTERM, lambda *_: os._exit(0))"
+
+
+@pytest.mark.parametrize(("before", "within"), [(OWN, ""), ("", OWN)], ids=["before the hooks", "after the hooks"])
+def test_hooks_that_saw_no_end_of_the_training_do_not_take_an_exit_code_of_0_for_it(
+    local_trial: LocalTrial, before: str, within: str
+) -> None:
+    (local_trial.folder / "train.py").write_text(HOOKED.format(before=before, within=within))
+    trial = local_trial.start([sys.executable, "train.py"])
+    trial.until_said("epoch 3\n")
+    assert trial.world.apply(Suspend(trial.trial.id)).done
+    trial.drive(lambda: trial.job.asked_at is None)
+    assert (trial.job.phase, trial.job.failures) == (Phase.SUSPENDED, 0)
+
+
+def test_hooks_that_saw_the_end_of_the_training_are_believed(local_trial: LocalTrial) -> None:
+    text = HOOKED.format(before="", within="").replace('print("trained to the end", flush=True)', WAITS)
+    (local_trial.folder / "train.py").write_text(text)
+    (local_trial.folder / "enough").touch()
+    trial = local_trial.start([sys.executable, "train.py"])
+    trial.until_said("trained to the end")
+    assert trial.world.apply(Suspend(trial.trial.id)).done
+    trial.drive(lambda: trial.world.finished)
+    assert (trial.job.phase, trial.job.attempt) == (Phase.SUCCEEDED, 1)
+
+
 @pytest.mark.parametrize("leaves", ["sys.exit(0)", "raise KeyboardInterrupt"], ids=["0", "a KeyboardInterrupt"])
 def test_a_script_that_was_asked_to_move_goes_on_elsewhere(local_trial: LocalTrial, leaves: str) -> None:
     trial = asked(local_trial, Migrate, leaves)

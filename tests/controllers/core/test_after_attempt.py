@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -13,6 +13,7 @@ from controllers.core.failures import (
     EndedBy,
     Failure,
     Following,
+    Reason,
     Then,
     after_attempt,
     pause_s,
@@ -43,7 +44,12 @@ class Forgives:
 
 
 def ended(
-    code: int, by: EndedBy = EndedBy.ITSELF, *, words: str = "", lasted_s: float = 1.0, **of: object
+    code: int,
+    by: EndedBy = EndedBy.ITSELF,
+    *,
+    words: str = "",
+    lasted_s: float = 1.0,
+    **of: Any,  # noqa: ANN401 - further fields
 ) -> AttemptEnd:
     return replace(AttemptEnd(Failure(code, words, lasted_s), NOW, by), **of)
 
@@ -52,58 +58,73 @@ def follows(history: AttemptHistory, end: AttemptEnd, retries: int | None = 1) -
     return after_attempt(history, end, None if retries is None else Forgives(retries))
 
 
-def again(history: AttemptHistory, after_s: float = 0.0, *, left: bool = True) -> Following:
-    return Following(Then.AGAIN, history, NOW + after_s, left=left)
+def again(history: AttemptHistory, why: Reason, after_s: float = 0.0) -> Following:
+    return Following(Then.AGAIN, why, history, NOW + after_s)
 
 
+TOO_OFTEN: Final = Reason.FAILED_TOO_OFTEN
 WORDS: Final = "ValueError: x"
 ALIKE: Final = AttemptHistory(failures=1, failure=f"1: {WORDS}")
 TABLE: Final[dict[int, Sequence[tuple[Following, Following]]]] = {
-    1: [(follows(BARREN, ended(0)), Following(Then.SUCCEEDED, BARREN))],
-    2: [(follows(NEW, ended(0, by, through=True)), Following(Then.SUCCEEDED, NEW)) for by in (*ASKED, EndedBy.LOSS)],
+    1: [(follows(BARREN, ended(0)), Following(Then.SUCCEEDED, Reason.ENDED, BARREN))],
+    2: [
+        (follows(NEW, ended(0, by, through=True)), Following(Then.SUCCEEDED, Reason.ENDED, NEW))
+        for by in (*ASKED, EndedBy.LOSS)
+    ],
     3: [
-        (follows(NEW, ended(code, EndedBy.STOP)), Following(Then.STOPPED, NEW, NOW, left=True))
+        (follows(NEW, ended(code, EndedBy.STOP)), Following(Then.STOPPED, Reason.ASKED, NEW, NOW))
         for code in (0, 1, 75, 130, 137, 139, 143)
     ],
     4: [
-        (follows(NEW, ended(code, EndedBy.PAUSE)), Following(Then.WAITS, NEW, NOW, left=True))
+        (follows(NEW, ended(code, EndedBy.PAUSE)), Following(Then.WAITS, Reason.ASKED, NEW, NOW))
         for code in (0, 1, 75, 130, 137, 139, 143)
     ],
-    5: [(follows(NEW, ended(code, EndedBy.MOVE)), again(NEW)) for code in (0, 1, 75, 130, 137, 139, 143)],
-    6: [(follows(NEW, ended(code, EndedBy.LOSS)), again(AttemptHistory(barren=1), pause_s(1))) for code in (0, 1, 137)]
-    + [(follows(BARREN, ended(137, EndedBy.LOSS, gained=6)), again(AttemptHistory(gained=6)))],
-    7: [(follows(NEW, ended(137, EndedBy.MEMORY), retries=None), again(AttemptHistory(alone=True), left=False))],
+    5: [(follows(NEW, ended(code, EndedBy.MOVE)), again(NEW, Reason.ASKED)) for code in (0, 1, 75, 130, 137, 139, 143)],
+    6: [
+        (follows(NEW, ended(code, EndedBy.LOSS)), again(AttemptHistory(barren=1), Reason.LOST, pause_s(1)))
+        for code in (0, 1, 137)
+    ]
+    + [(follows(BARREN, ended(137, EndedBy.LOSS, gained=6)), again(AttemptHistory(gained=6), Reason.LOST))],
+    7: [(follows(NEW, ended(137, EndedBy.MEMORY), retries=None), again(AttemptHistory(alone=True), Reason.MEMORY))],
     8: [
         (
             follows(AttemptHistory(alone=True), ended(137, EndedBy.MEMORY), retries=9),
-            Following(Then.FAILED, AttemptHistory(failures=1, alone=True)),
+            Following(Then.FAILED, Reason.MEMORY, AttemptHistory(failures=1, alone=True)),
         )
     ],
     9: [
-        (follows(NEW, ended(75), retries=None), again(AttemptHistory(barren=1), pause_s(1))),
-        (follows(BARREN, ended(75, gained=6), retries=None), again(AttemptHistory(gained=6))),
+        (follows(NEW, ended(75), retries=None), again(AttemptHistory(barren=1), Reason.LEFT, pause_s(1))),
+        (follows(BARREN, ended(75, gained=6), retries=None), again(AttemptHistory(gained=6), Reason.LEFT)),
     ],
     10: [
-        (follows(NEW, ended(code), retries=retries), Following(Then.FAILED, AttemptHistory(failures=1)))
+        (follows(NEW, ended(code), retries=retries), Following(Then.FAILED, TOO_OFTEN, AttemptHistory(failures=1)))
         for code in (1, 3, 76, 130, 134, 137, 139, 143)
         for retries in (0, None)
     ]
-    + [(follows(NEW, ended(75, leaves=False), retries=None), Following(Then.FAILED, AttemptHistory(failures=1)))]
     + [
-        (follows(BARREN, end, retries=0), Following(Then.FAILED, replace(BARREN, failures=1, barren=MOST_BARREN)))
+        (
+            follows(NEW, ended(75, leaves=False), retries=None),
+            Following(Then.FAILED, TOO_OFTEN, AttemptHistory(failures=1)),
+        )
+    ]
+    + [
+        (
+            follows(BARREN, end, retries=0),
+            Following(Then.FAILED, TOO_OFTEN, replace(BARREN, failures=1, barren=MOST_BARREN)),
+        )
         for end in (ended(75), ended(0, EndedBy.LOSS))
     ],
     11: [
         (
             follows(ALIKE, ended(1, words=WORDS), retries=9),
-            Following(Then.FAILED, replace(ALIKE, failures=2), given_up=True),
+            Following(Then.FAILED, Reason.FAILED_ALIKE, replace(ALIKE, failures=2)),
         )
     ],
     12: [
-        (follows(NEW, ended(code)), again(AttemptHistory(failures=1), PAUSE_S, left=False))
+        (follows(NEW, ended(code)), again(AttemptHistory(failures=1), Reason.FAILED, PAUSE_S))
         for code in (1, 3, 76, 130, 134, 137, 139, 143)
     ]
-    + [(follows(BARREN, ended(75)), again(replace(BARREN, failures=1, barren=MOST_BARREN), PAUSE_S, left=False))],
+    + [(follows(BARREN, ended(75)), again(replace(BARREN, failures=1, barren=MOST_BARREN), Reason.FAILED, PAUSE_S))],
 }
 
 
