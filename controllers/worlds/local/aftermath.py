@@ -1,6 +1,6 @@
 """What becomes of a job whose attempt has ended: ``after_attempt``, by what this machine knows of the end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -14,10 +14,13 @@ from controllers.core.failures import (
     Then,
     after_attempt,
 )
-from controllers.core.model import Phase
+from controllers.core.labels import LABEL_SWEEP
+from controllers.core.model import Phase, Sample, TrialId
+from controllers.core.progress import came_to_its_end
 from controllers.worlds.local.admission import Admission
 from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.gangs import Ended
+from controllers.worlds.local.job_book import JobBook
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks.contract import EXIT_MIGRATE
 
@@ -38,13 +41,21 @@ class Aftermath:
     Args:
         attempts: Tells what an attempt printed, and what its trial has come to.
         admission: Tells what memory it held.
-        through: Tells of a job whose program nobody else knows of whether its trial has come to its end.
+        jobs: All jobs.
+        newest: Returns the newest sample of each trial, where anybody reads their metrics.
     """
 
-    def __init__(self, attempts: Attempts, admission: Admission, through: Callable[[LocalJob], bool]) -> None:
+    def __init__(
+        self,
+        attempts: Attempts,
+        admission: Admission,
+        jobs: JobBook,
+        newest: Callable[[], Mapping[TrialId, Sample]],
+    ) -> None:
         self._attempts = attempts
         self._admission = admission
-        self._through = through
+        self._jobs = jobs
+        self._newest = newest
 
     def of(self, job: LocalJob, end: Ended, now: float) -> LocalJob:
         """Return what becomes of a job whose attempt has ended by ``now``, in seconds of the sweep's clock."""
@@ -105,6 +116,17 @@ class Aftermath:
             gained=self._attempts.gained(job),
             leaves=bool(job.trial) and not job.gang,
         )
+
+    def _through(self, job: LocalJob) -> bool:
+        """Return whether the metrics of a trial, and of those beside it, tell that it has come to its end."""
+        newest, sweep = self._newest(), job.step.labels.get(LABEL_SWEEP)
+        succeeded = (
+            TrialId(other.trial)
+            for other in self._jobs.trials()
+            if other.phase is Phase.SUCCEEDED and other.step.labels.get(LABEL_SWEEP) == sweep
+        )
+        others = [newest[trial] for trial in succeeded if trial in newest]
+        return came_to_its_end(newest.get(TrialId(job.trial)), others)
 
     @staticmethod
     def _going_on(job: LocalJob, follows: Following) -> LocalJob:

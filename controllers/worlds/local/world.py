@@ -16,7 +16,6 @@ from controllers.core.lineage import MOST_CLONES, clone_annotations
 from controllers.core.model import Node, NodeKind, NodeName, Phase, Sample, Trial, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
-from controllers.core.progress import came_to_its_end
 from controllers.core.results import TrialResult
 from controllers.worlds.local.admission import Admission
 from controllers.worlds.local.aftermath import ASKED, Aftermath, with_its_end
@@ -64,7 +63,8 @@ class LocalWorld:
         self._now = 0.0
         self._jobs = JobBook({name: job.after_controller_died for name, job in ledger.jobs.items()})
         self._admission = Admission(machine, self._jobs, attempts, gauge or ThisMachine())
-        self._aftermath = Aftermath(attempts, self._admission, self._through)
+        newest = lambda: self.newest()  # noqa: E731, PLW0108 - it is set later
+        self._aftermath = Aftermath(attempts, self._admission, self._jobs, newest)
         self._steps = DueSteps(program, machine, self._jobs, self._admission, ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
@@ -319,17 +319,6 @@ class LocalWorld:
         self._jobs[job.id] = replace(job, asked_at=self._now)
         self._attempts.ask_to_leave(job)
         return DONE
-
-    def _through(self, job: LocalJob) -> bool:
-        """Return whether the metrics of a trial, and of those beside it, tell that it has come to its end."""
-        newest, sweep = self.newest(), job.step.labels.get(labels.LABEL_SWEEP)
-        succeeded = (
-            TrialId(other.trial)
-            for other in self._jobs.trials()
-            if other.phase is Phase.SUCCEEDED and other.step.labels.get(labels.LABEL_SWEEP) == sweep
-        )
-        others = [newest[trial] for trial in succeeded if trial in newest]
-        return came_to_its_end(newest.get(TrialId(job.trial)), others)
 
     def _end_attempts(self, now: float) -> None:
         """Take note of attempts that have ended, and end those that must not go on."""
