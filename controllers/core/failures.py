@@ -71,7 +71,7 @@ class EndedBy(StrEnum):
     """It was killed, since its machine had no memory left."""
 
 
-class RetryRule(Protocol):
+class RetryPolicy(Protocol):
     """How many failures of a trial, or of a step, are forgiven."""
 
     def allows(self, failures: int, exit_code: int, /, *, duration_s: float = ...) -> bool:
@@ -90,7 +90,7 @@ class TrialRetries:
     failures: int
 
     def allows(self, failures: int, exit_code: int, /, *, duration_s: float = 0.0) -> bool:
-        """Return whether another attempt follows; see ``RetryRule``."""
+        """Return whether another attempt follows; see ``RetryPolicy``."""
         del exit_code, duration_s
         return failures <= self.failures
 
@@ -202,7 +202,7 @@ class Following:
         return self.why is Reason.FAILED_ALIKE
 
 
-def after_attempt(history: AttemptHistory, end: AttemptEnd, rule: RetryRule | None) -> Following:
+def after_attempt(history: AttemptHistory, end: AttemptEnd, rule: RetryPolicy | None) -> Following:
     """Return what follows the end of an attempt.
 
     The first row that holds counts. Where no exit code is named, any but 0 is meant, and 0 of a program that did not
@@ -254,7 +254,7 @@ def _killed_for_memory(history: AttemptHistory, end: AttemptEnd) -> Following:
     return Following(Then.AGAIN, Reason.MEMORY, replace(history, alone=True), end.at)
 
 
-def _failed(history: AttemptHistory, end: AttemptEnd, rule: RetryRule | None, pause: float) -> Following:
+def _failed(history: AttemptHistory, end: AttemptEnd, rule: RetryPolicy | None, pause: float) -> Following:
     """Return what follows a failure; a next attempt begins ``pause`` seconds later at the earliest."""
     failures, failure = history.failures + 1, end.how.at_once
     failed = replace(history, failures=failures, failure=failure)

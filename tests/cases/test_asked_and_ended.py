@@ -39,7 +39,7 @@ LEAVES: Final = {  # the quick ones first; the others are tried now and then
 
 
 def some_of(cases: Mapping[str, object], quick: int) -> list[ParameterSet]:
-    """Return all cases, of which only the first ``quick`` are tried each time."""
+    """Return all cases; only the first ``quick`` are tried each time."""
     return [
         pytest.param(*(case if isinstance(case, tuple) else (case,)), id=name, marks=[pytest.mark.slow] * (at >= quick))
         for at, (name, case) in enumerate(cases.items())

@@ -63,8 +63,12 @@ class LocalWorld:
         self._now = 0.0
         self._jobs = JobBook({name: job.after_controller_died for name, job in ledger.jobs.items()})
         self._admission = Admission(machine, self._jobs, attempts, gauge or ThisMachine())
-        newest = lambda: self.newest()  # noqa: E731, PLW0108 - it is set later
-        self._aftermath = Aftermath(attempts, self._admission, self._jobs, newest)
+        self._aftermath = Aftermath(
+            attempts,
+            self._admission,
+            self._jobs,
+            lambda: self.newest(),  # noqa: PLW0108 - it is set later
+        )
         self._steps = DueSteps(program, machine, self._jobs, self._admission, ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
