@@ -43,9 +43,9 @@ def trial_retries(sweep: str, failures: int, policy: str | None) -> RetryStrateg
     get another: one that was asked to leave (exit 75; 143 if SIGTERM met no hooks; or killed for its move), unless a
     controller sees the trial leave by itself and come no further, and one whose pod was lost (no exit code, shown as
     -1). For real failures the limit is ``failures`` plus the expected moves: at least ``failures`` of them are
-    forgiven, and more if the trial moved less often, unless a controller sees it fail twice alike at once. Of a trial
-    that was interrupted more often, it says so in an annotation. With 0 no failure is forgiven. There is no backoff,
-    because a moved trial should continue at once.
+    forgiven, and without a controller more if the trial moved less often. A controller says in an annotation how many
+    attempts there may be by its moves so far, and after two that failed alike at once. With 0 no failure is forgiven.
+    There is no backoff, because a moved trial should continue at once.
 
     Args:
         sweep: Name of the sweep.

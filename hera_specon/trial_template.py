@@ -282,7 +282,9 @@ def _metadata(given: Metadata | None, settings: TrialSettings, *, names_cpu: boo
         labels.ANNOTATION_DIRECTION: settings.objective.direction.value,
         **aims_notes(settings.aims),
     }
-    if settings.workers.most > 1:
+    if settings.workers.most == 1:
+        notes[labels.ANNOTATION_RETRIES] = str(settings.retries)
+    else:
         notes[labels.ANNOTATION_WORKERS] = str(settings.workers.most)
         # The controller that opens the gates of a gang writes both again.
         notes[labels.ANNOTATION_WORLD_SIZE] = placeholder(labels.INPUT_WORKERS)

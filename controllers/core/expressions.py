@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from controllers.core.annotations import of_sweep
+from controllers.core.failures import LEFT
 from controllers.core.labels import (
     ANNOTATION_ADOPTED,
     ANNOTATION_GANG,
@@ -18,7 +19,6 @@ from controllers.core.labels import (
     MOVED_MESSAGE,
     PARAMETER_CONTINUE,
 )
-from mlflow_hooks.contract import EXIT_MIGRATE
 
 ARGOEXEC: Final = "/var/run/argo/argoexec"
 """Argo's own program, which is in every main container."""
@@ -31,10 +31,6 @@ The kubelet weighs a pod by the greater of what its init containers and its cont
 long over. With the trial's own request for ``init``, no resize could take a trial below that.
 """
 HELPER_MEMORY: Final = "32Mi"
-EXIT_TERMINATED: Final = 128 + 15
-"""Exit code of a program that SIGTERM ended: asked to leave before the hooks listened, or after they had ended."""
-LEFT: Final = frozenset({EXIT_MIGRATE, EXIT_TERMINATED})
-"""Exit codes of an attempt that was asked to leave; none of them says anything about the trial itself."""
 _EXITS: Final = " || ".join(f"lastRetry.exitCode == '{code}'" for code in sorted(LEFT))
 MOVED: Final = f"({_EXITS} || lastRetry.message contains '{MOVED_MESSAGE}')"
 """Whether the attempt before left to go on elsewhere: by itself, or by force because it was deaf to the request."""
@@ -183,15 +179,11 @@ def without_argo(patch: str) -> str:
     return patch
 
 
-def retries_without_argo(expression: str) -> str:
-    """Return a trial's retry expression for a place where no annotation says how often it is tried."""
-    for pattern in (_LEAVES, _LOSSES, _TRIED):
-        expression = pattern.sub(lambda match: f"asInt(retries) < {sum(map(int, match.groups()))}", expression)
-    return expression
-
-
 def tries_given(expression: str) -> int | None:
-    """Return how many attempts an expression of ``retries`` lets come before the last, None where there is none."""
+    """Return how many attempts that count the retry expression of a trial lets come before the last; None without one.
+
+    Those of a gang are its failures; those of another trial are its failures, and the moves that it may make.
+    """
     match = _TRIED.search(expression)
     return None if match is None else int(match[1])
 
@@ -199,12 +191,6 @@ def tries_given(expression: str) -> int | None:
 def is_count_of_workers(text: str) -> bool:
     """Return whether ``text`` is what ``workers`` gives for some sweep."""
     return _COUNT.fullmatch(text) is not None
-
-
-def failures_forgiven(expression: str) -> int | None:
-    """Return the failures that an expression of ``gang_retries`` forgives, None where it is another."""
-    match = _FORGIVEN.fullmatch(expression)
-    return None if match is None else int(match[1])
 
 
 def _is_stopped(sweep: str) -> str:
@@ -241,17 +227,8 @@ _WITHOUT_ARGO: Final = (
 )
 
 _CLAIMED: Final = re.compile(r"\{name: '([a-z0-9-]{1,63})', resourceClaimTemplateName: '([a-z0-9.-]{1,253})'\}")
-_NUMBER: Final = 424242
-_COUNT: Final = re.compile(_for_any_sweep(workers(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "[0-9]+"))
-_TRIED: Final = re.compile(_for_any_sweep(retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
-_BEYOND: Final = 535353
-_LEAVES: Final = re.compile(_for_any_sweep(leaves(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
-_LOSSES: Final = re.compile(
-    _for_any_sweep(losses(_ANY, _NUMBER, _BEYOND))
-    .pattern.replace(str(_NUMBER), "([0-9]+)")
-    .replace(str(_BEYOND), "([0-9]+)")
-)
-_FORGIVEN: Final = re.compile(_for_any_sweep(gang_retries(_ANY, _NUMBER)).pattern.replace(str(_NUMBER), "([0-9]+)"))
+_COUNT: Final = re.compile(_for_any_sweep(workers(_ANY, 0)).pattern.replace("'0'", "'[0-9]+'"))
+_TRIED: Final = re.compile(_for_any_sweep(_of_trial(_ANY, _TRIES)).pattern + r" \?\? '([0-9]{1,9})'")
 
 SWEEP_UID: Final = f"{{{{=sprig.coalesce(workflow.parameters['{PARAMETER_CONTINUE}'] ?? '', workflow.uid)}}}}"
 """What the ids of sweep and trials begin with: the workflow's uid, or that of the workflow which it continues."""

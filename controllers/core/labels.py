@@ -72,6 +72,9 @@ ANNOTATION_STAYS: Final = "hera-specon.io/stays"
 """On a trial's pod: that the controller wrote ``ANNOTATION_DO_NOT_DISRUPT``, ``true``; absent where its author did."""
 ANNOTATION_KEEP: Final = "hera-specon.io/keep"
 """On a trial's pod: which checkpoints of its sweep stay once that is over, a ``Keep``; all where absent."""
+ANNOTATION_RETRIES: Final = "hera-specon.io/retries"
+"""On a trial's pod: how many of its failures its author forgives. Its retryStrategy, which is for Argo alone, counts
+moves that it may make, too; absent where somebody else wrote that, and on the workers of a gang."""
 ANNOTATION_RUN: Final = "hera-specon.io/mlflow-run"
 """On a trial's pod: id of its run in MLflow, which the controller made before the pod runs; absent where none did."""
 

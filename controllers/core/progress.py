@@ -6,6 +6,7 @@ Growth is compared over models whose objectives have different units, so it is m
 
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -154,6 +155,24 @@ def latest_end(trial: Trial) -> float:
         return math.inf
     pace = max(0.0, progress.at - trial.submitted_at) / progress.step
     return progress.at + pace * (progress.steps_total - progress.step)
+
+
+def came_to_its_end(newest: Sample | None, of_others: Iterable[Sample]) -> bool:
+    """Return whether a program that was asked to leave, and ended with 0, is known to have come to its end.
+
+    Its last step is its total; or it told as many values of its objective as all trials of its sweep that have
+    succeeded, which told equally many.
+
+    Args:
+        newest: its newest sample, None where it has told nothing.
+        of_others: the newest samples of those that succeeded.
+    """
+    if newest is None:
+        return False
+    if newest.steps_total is not None:
+        return newest.step + 1 >= newest.steps_total
+    # Scripts that log without steps log all at step 0: it may be the first of many.
+    return newest.step > 0 and {other.step for other in of_others} == {newest.step}
 
 
 def _order(report: Sample | Progress) -> tuple[float, int]:

@@ -130,6 +130,7 @@ class LocalSweep:
                 JournalReader(self._state, world.jobs, clock.from_epoch).samples,
                 clock.now,
             )
+            world.newest = samples.poll
             store = StateFile(self._plan.folder, clock.now)
             self._objective = self._objective_check(stack, world, samples)
             self._drive(world, make_drivers(self._ports(world, samples, store, clock)), clock)

@@ -11,7 +11,7 @@ from controllers.core.after_sweeps import after_in
 from controllers.core.annotations import most_read_of, why_unnameable
 from controllers.core.devices import Devices
 from controllers.core.errors import SearchError
-from controllers.core.expressions import claim_templates, gates, retries_without_argo, worker_gates
+from controllers.core.expressions import claim_templates, gates, tries_given, worker_gates
 from controllers.core.goals import GoalError, aims_in, goals_in
 from controllers.core.model import Direction
 from controllers.core.stop_rules import rules_in
@@ -153,8 +153,9 @@ def _retry_problems(strategy: Manifest) -> Iterator[str]:
     if not strategy:
         yield f"has no retryStrategy, {advice}"
         return
-    expression, limit = retries_without_argo(str(strategy.get("expression") or "")) or None, strategy.get("limit")
-    policy = strategy.get("retryPolicy") or ("Always" if expression else "OnFailure")
+    text, limit = str(strategy.get("expression") or ""), strategy.get("limit")
+    policy = strategy.get("retryPolicy") or ("Always" if text else "OnFailure")
+    expression = text if text and tries_given(text) is None else None  # that of a sweep follows what leaves by another
     if limit is not None and not str(limit).isdecimal():
         return  # a placeholder, which only Argo fills in
     try:

@@ -86,8 +86,13 @@ class PrintedAttempt:
             self._failed = True
 
     def end(self, code: int) -> int:
-        """Note that the program ended with ``code``, send the rest to MLflow, and return the code to end with."""
+        """Note that the program ended with ``code``, send the rest to MLflow, and return the code to end with.
+
+        A program that was asked has left, whatever its exit code. To Argo, only some codes tell that.
+        """
         self._leave_file.close()
+        if self._stop.heard and code != EXIT_MIGRATE and os.environ.get(contract.ENV_SENDER) != contract.SENDER_SWEEP:
+            code = _ENDED_BY_SIGTERM
         if not self._owner.held():
             report(f"a newer attempt has {self._settings.trial_id}: this one was killed, and leaves")
             leave_message("left to a newer attempt")
@@ -96,7 +101,7 @@ class PrintedAttempt:
         self._log(self._reader.last())
         if not self._record.still_ours():
             report("the program has the hooks itself: what it logs counts, and not what it prints")
-        elif code == EXIT_MIGRATE or (self._stop.heard and code == _ENDED_BY_SIGTERM):
+        elif code == EXIT_MIGRATE or self._stop.heard:
             self._leave(code)
         else:
             self._tell_what_was_missed(code)

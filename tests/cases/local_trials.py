@@ -31,13 +31,19 @@ class LocalTrial:
         self.launcher: Launcher
 
     def start(
-        self, command: Sequence[str], retries: int = 0, grace_s: int = 20, kind: Kind | None = None
+        self,
+        command: Sequence[str],
+        retries: int = 0,
+        grace_s: int = 20,
+        kind: Kind | None = None,
+        beside: Sequence[str] = (),
     ) -> "LocalTrial":
-        """Start the trial, and make a step of its controller."""
-        self._manifest = workflow({"a": Behaviour(retries=retries)}, trial_template)
-        template = self._manifest["spec"]["templates"][0]
-        template["container"] |= {"command": list(command), "args": []}
-        template["podSpecPatch"] = f'{{"terminationGracePeriodSeconds": {grace_s}}}'
+        """Start the trial, and one of the command ``beside`` if there is one; make a step of its controller."""
+        commands = {name: list(words) for name, words in {"a": command, "b": beside}.items() if words}
+        self._manifest = workflow({name: Behaviour(retries=retries) for name in commands}, trial_template)
+        for template, words in zip(self._manifest["spec"]["templates"], commands.values(), strict=False):
+            template["container"] |= {"command": words, "args": []}
+            template["podSpecPatch"] = f'{{"terminationGracePeriodSeconds": {grace_s}}}'
         self._kind = kind
         self._build(JobLedger())
         return self

@@ -78,6 +78,23 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
     "a script exits with 75 by itself": (
         f"{SIDE_BY_SIDE}::test_a_script_that_exits_with_75_by_itself_fails_after_a_few_attempts_and_is_told",
     ),
+    "a script ends with 0, 1 or 130 when it is asked to leave": (
+        (
+            f"{HERE}/test_asked_and_ended.py::"
+            "test_a_script_that_was_asked_to_pause_waits_however_it_ends_and_has_not_failed"
+        ),
+        (
+            f"{HERE}/test_asked_in_a_sweep.py::"
+            "test_scripts_that_end_with_0_or_an_error_when_paused_wait_and_are_trained_to_their_end"
+        ),
+    ),
+    "a script ends by a signal of its own": (
+        f"{HERE}/test_asked_and_ended.py::test_a_script_that_ends_by_itself_is_tried_as_often_as_its_retries_say",
+        (
+            f"{HERE}/test_asked_in_a_sweep.py::"
+            "test_scripts_that_end_by_signals_of_their_own_are_tried_as_often_as_retries_says"
+        ),
+    ),
     "a script closes a standard stream at its end": (
         f"{SIDE_BY_SIDE}::test_a_script_that_closes_a_stream_at_its_end_has_succeeded",
         f"{FRESH}::test_a_program_may_close_or_replace_its_streams",

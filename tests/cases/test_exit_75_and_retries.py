@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
+from controllers.core import failures
 from controllers.core.actions import Migrate
+from controllers.core.failures import MOST_BARREN, pause_s
 from controllers.core.model import NodeName, Phase
-from controllers.worlds.local import endings
-from controllers.worlds.local.endings import MOST_BARREN, pause_s, steps_gained, true_code
+from controllers.worlds.local.endings import steps_gained, true_code
 from controllers.worlds.local.processes import Exit, proctree
 from mlflow_hooks.presence import LEFT, TRAINING, Presence
 from tests.cases.local_trials import LocalTrial
@@ -46,7 +47,7 @@ time.sleep(600)
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endings, "_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(failures, "FIRST_PAUSE_S", 0.01)
 
 
 def test_a_program_that_leaves_by_itself_and_gains_nothing_fails_after_a_few_attempts(local_trial: LocalTrial) -> None:

@@ -7,7 +7,7 @@ from hera.workflows import Workflow
 
 from controllers.core import annotations, labels
 from controllers.core.annotations import of_trial
-from controllers.core.expressions import retries_without_argo
+from controllers.core.expressions import tries_given
 from controllers.worlds.argo.reading.workflows import record_of
 from hera_specon import Sweep, SweepError, choice, minimize
 from hera_specon.errors import SubmissionError
@@ -62,7 +62,7 @@ def test_argo_and_the_controller_call_the_annotations_of_a_trial_alike(length: i
     assert beginnings <= asked
     for template in manifest["spec"]["templates"]:
         if expression := (template.get("retryStrategy") or {}).get("expression"):
-            assert workers > 1 or "{{" not in retries_without_argo(expression)
+            assert tries_given(expression) is not None
 
 
 def test_two_long_names_that_begin_alike_have_annotations_of_their_own() -> None:

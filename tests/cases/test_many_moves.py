@@ -6,10 +6,15 @@ from typing import Any, cast
 import pytest
 
 from controllers.core.actions import Migrate, Stop, Suspend
-from controllers.core.expressions import retries_without_argo
 from controllers.core.failures import MOST_BARREN, pause_s
-from controllers.core.labels import ANNOTATION_IDLE, ANNOTATION_IDLING, ANNOTATION_MOVE_TO, ANNOTATION_TRIES
-from controllers.core.model import NodeName, TrialId
+from controllers.core.labels import (
+    ANNOTATION_IDLE,
+    ANNOTATION_IDLING,
+    ANNOTATION_MOVE_TO,
+    ANNOTATION_RETRIES,
+    ANNOTATION_TRIES,
+)
+from controllers.core.model import NodeName, Phase, TrialId
 from controllers.worlds.argo.deciding.commands import LeaveRequest
 from controllers.worlds.argo.deciding.planner import Timeouts
 from controllers.worlds.local.workflow.steps import RetryRule
@@ -27,6 +32,7 @@ from tests.controllers.worlds.argo.objects import (
     trial,
     workflow,
 )
+from tests.retry_texts import filled_in
 
 A = TrialId(trial("a"))
 TO_N2 = Migrate(A, (NodeName("n2"),))
@@ -34,16 +40,22 @@ IDLE, TRIES = f"{ANNOTATION_IDLE}sweep-a", f"{ANNOTATION_TRIES}sweep-a"
 FAILURES = 3
 
 
-def swept(failures: int = FAILURES) -> dict[str, Any]:
+def swept(failures: int = FAILURES, policy: str = "default") -> dict[str, Any]:
     """The template of trial ``a`` with the retryStrategy that a sweep gives it."""
-    strategy = trial_retries("sweep", failures, "default")
-    retries = {"limit": str(LIMIT), "expression": strategy.expression}
-    return {**template("a"), "retryStrategy": retries}
+    strategy, made = trial_retries("sweep", failures, policy), template("a")
+    made["metadata"]["annotations"][ANNOTATION_RETRIES] = str(failures)
+    return {**made, "retryStrategy": {"limit": str(LIMIT), "expression": strategy.expression}}
 
 
-def begun(bench: Bench, *codes: str | None, failures: int = FAILURES, phase: str = "Running") -> None:  # noqa: F811
+def begun(
+    bench: Bench,  # noqa: F811
+    *codes: str | None,
+    failures: int = FAILURES,
+    phase: str = "Running",
+    policy: str = "default",
+) -> None:
     """Let Argo have made an attempt for each code, None for one that has not ended."""
-    made = workflow(steps("a", phase, *(("n1", code) for code in codes)), templates=[swept(failures)])
+    made = workflow(steps("a", phase, *(("n1", code) for code in codes)), templates=[swept(failures, policy)])
     held = bench.fake.store.objects["workflows"].get(f"{NAMESPACE}/{WORKFLOW}")
     made["metadata"]["annotations"] |= held["metadata"]["annotations"] if held else {}
     bench.put("workflows", made)
@@ -77,13 +89,13 @@ def argo_goes_on(bench: Bench, code: int, attempts: int, failures: int = FAILURE
         whole = f"workflow.annotations['hera-specon']?.['{name}' + inputs.parameters.trial] ?? '{default}'"
         assert whole in expression
         expression = expression.replace(whole, whole.replace(f"'{default}'", f"'{chosen}'"))
-    return RetryRule(LIMIT, "Always", retries_without_argo(expression)).allows(attempts, code)
+    return RetryRule(LIMIT, "Always", filled_in(expression)).allows(attempts, code)
 
 
 @pytest.mark.parametrize("failures", [0, 3])
 def test_sixty_and_more_moves_end_no_trial(failures: int) -> None:
     strategy = trial_retries("sweep", failures, "default")
-    expression = retries_without_argo(cast("str", strategy.expression))
+    expression = filled_in(cast("str", strategy.expression))
     assert strategy.limit is not None
     assert strategy.limit.root == LIMIT
     rule = RetryRule(LIMIT, "Always", expression)
@@ -135,6 +147,26 @@ def test_failures_alone_are_forgiven_as_often_as_their_author_says(bench: Bench)
     bench.settle()
     assert TRIES not in marks(bench)
     assert not argo_goes_on(bench, 1, FAILURES + 1)
+
+
+@pytest.mark.parametrize("moves", [0, 1, 2])
+def test_the_moves_that_a_policy_may_make_are_no_failures_to_forgive(bench: Bench, moves: int) -> None:  # noqa: F811
+    codes = [*["75"] * moves, *["1"] * FAILURES]
+    begun(bench, *codes[:-1], None, policy="specon")
+    bench.put("pods", pod(attempt=len(codes) - 1, on="n1"))
+    bench.begin()
+    bench.settle()
+    assert TRIES not in marks(bench)
+    begun(bench, *codes, None, policy="specon")
+    bench.put("pods", pod(attempt=len(codes), on="n1"))
+    bench.until(lambda: bench.trial().attempt == len(codes) + 1)
+    bench.settle()
+    # What Argo was told by the template lets two moves come before the last attempt, and no more is needed for these.
+    assert marks(bench).get(TRIES) == (str(FAILURES + moves) if moves < 2 else None)
+    begun(bench, *codes, "1", phase="Failed", policy="specon")
+    bench.put("pods", over(1, attempt=len(codes), on="n1"))
+    bench.until(lambda: bench.trial().phase is Phase.FAILED)
+    assert [one.given_up for one in bench.world.results({})] == [False]
 
 
 def test_a_trial_of_many_moves_that_was_never_given_up_does_not_say_so(bench: Bench) -> None:  # noqa: F811

@@ -2,18 +2,18 @@ from typing import cast
 
 import pytest
 
-from controllers.core.expressions import retries_without_argo
 from controllers.core.labels import MOVED_MESSAGE
 from controllers.policies.registry import POLICIES, Deadline
 from controllers.worlds.local.workflow.steps import RetryRule
 from hera_specon import SweepError
 from hera_specon.trial_retries import MOST_FAILURES, MOST_RETRIES, MOVES_WITHOUT_LIMIT, trial_retries
+from tests.retry_texts import filled_in
 
 
 def goes_on(failures: int, exit_code: str, retries: int, message: str = "", policy: str | None = "specon") -> bool:
     """What becomes of a trial after the attempt that follows ``retries`` others."""
     strategy = trial_retries("vae", failures, policy)
-    expression = retries_without_argo(cast("str", strategy.expression))
+    expression = filled_in(cast("str", strategy.expression))
     rule = RetryRule(limit=MOST_RETRIES, policy="Always", expression=expression)
     return rule.allows(retries + 1, int(exit_code), message=message)
 

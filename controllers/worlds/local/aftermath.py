@@ -1,22 +1,33 @@
-"""What becomes of a job whose attempt has ended: it is over, goes on from its checkpoint, waits, or is tried again."""
+"""What becomes of a job whose attempt has ended: ``after_attempt``, by what this machine knows of the end."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from controllers.core.expressions import LEFT
-from controllers.core.failures import Failure
-from controllers.core.model import Phase
+from controllers.core.failures import (
+    EXIT_TERMINATED,
+    AttemptEnd,
+    AttemptHistory,
+    EndedBy,
+    Failure,
+    Following,
+    Then,
+    after_attempt,
+)
+from controllers.core.labels import LABEL_SWEEP
+from controllers.core.model import Phase, Sample, TrialId
+from controllers.core.progress import came_to_its_end
 from controllers.worlds.local.admission import Admission
 from controllers.worlds.local.attempts import Attempts
-from controllers.worlds.local.endings import MOST_BARREN, pause_s
 from controllers.worlds.local.gangs import Ended
+from controllers.worlds.local.job_book import JobBook
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks.contract import EXIT_MIGRATE
 
-LEAVING: Final = frozenset({Phase.MOVING, Phase.SUSPENDING, Phase.STOPPING})
-"""Phases of a job whose attempt was asked to leave."""
+ASKED: Final = {Phase.MOVING: EndedBy.MOVE, Phase.SUSPENDING: EndedBy.PAUSE, Phase.STOPPING: EndedBy.STOP}
+"""What an attempt was asked to leave for, by the phase of its job."""
+_OVER: Final = {Then.SUCCEEDED: Phase.SUCCEEDED, Then.STOPPED: Phase.STOPPED, Then.FAILED: Phase.FAILED}
 _FAILED: Final = 1
-_LEFT: Final = frozenset({*LEFT, 128 + 9})
 
 
 def with_its_end(job: LocalJob, end: Ended) -> LocalJob:
@@ -30,39 +41,46 @@ class Aftermath:
     Args:
         attempts: Tells what an attempt printed, and what its trial has come to.
         admission: Tells what memory it held.
+        jobs: All jobs.
+        newest: Returns the newest sample of each trial, where anybody reads their metrics.
     """
 
-    def __init__(self, attempts: Attempts, admission: Admission) -> None:
+    def __init__(
+        self,
+        attempts: Attempts,
+        admission: Admission,
+        jobs: JobBook,
+        newest: Callable[[], Mapping[TrialId, Sample]],
+    ) -> None:
         self._attempts = attempts
         self._admission = admission
+        self._jobs = jobs
+        self._newest = newest
 
     def of(self, job: LocalJob, end: Ended, now: float) -> LocalJob:
         """Return what becomes of a job whose attempt has ended by ``now``, in seconds of the sweep's clock."""
         job = with_its_end(job, end)
         peak = self._admission.ended(job, end)
-        by_us = job.asked_at is not None or job.overdue(now)
-        if not by_us and self._admission.killed_for_memory(job, end, peak):
-            return self._out_of_memory(job, end.code, peak, now)
-        asked = job.phase in LEAVING
-        # An attempt that was asked to leave may end by the signal itself, before its hooks listen or after its grace.
-        # What started it asks it too where that is cut off from the controller.
-        left = (asked or (end.asked and job.asked_at is None)) and end.code in _LEFT
-        # Alone, somebody else has asked it. The workers of a gang leave unasked where they waited in vain for another.
-        left = left or (end.code == EXIT_MIGRATE and not job.gang)
-        if left:
-            job = self._counted(job, asked=asked)
-        if end.code == 0:
-            return self.over(job, Phase.SUCCEEDED, 0, now)
-        if job.phase is Phase.STOPPING:
-            return self.over(job, Phase.STOPPED, 0, now)
-        if left and job.phase is Phase.SUSPENDING:
-            suspensions = job.suspensions + 1
-            return replace(job, phase=Phase.SUSPENDED, asked_at=None, exit_code=end.code, suspensions=suspensions)
-        if left and (asked or job.barren < MOST_BARREN):
-            # The target stays: the next attempt starts there.
-            due = job.not_before if asked else now + pause_s(job.barren)
-            return replace(job, phase=Phase.PENDING, asked_at=None, exit_code=end.code, failure="", not_before=due)
-        return self._failed(job, end.code, now, barren=left)
+        by = self._ended_by(job, end, peak, now)
+        if by is EndedBy.MEMORY:
+            job = replace(job, memory_kills=job.memory_kills + 1, memory_peak=max(peak, job.memory_peak))
+        history = AttemptHistory(job.failures, job.barren, job.gained, job.failure, job.alone)
+        follows = after_attempt(history, self._end(job, end, by, now), job.step.retry)
+        counts = follows.history
+        job = replace(
+            job,
+            failures=counts.failures,
+            barren=counts.barren,
+            gained=counts.gained,
+            failure=counts.failure,
+            alone=counts.alone,
+            given_up=follows.given_up,
+        )
+        # What ended with 0 and was not through is as good as ended by the request.
+        code = end.code if end.code or follows.then is Then.SUCCEEDED else EXIT_TERMINATED
+        if follows.then in _OVER:
+            return self.over(job, _OVER[follows.then], 0 if follows.then is Then.STOPPED else code, now)
+        return self._going_on(replace(job, asked_at=None, exit_code=code), follows)
 
     def over(self, job: LocalJob, phase: Phase, code: int, now: float) -> LocalJob:
         """Return a job that is over by ``phase``, with what a step that is no trial printed and put out."""
@@ -75,34 +93,46 @@ class Aftermath:
             return replace(over, phase=Phase.FAILED, exit_code=_FAILED, result=self._attempts.output(job))
         return replace(over, result=self._attempts.output(job), outputs=outputs)
 
-    def _out_of_memory(self, job: LocalJob, code: int, peak: float, now: float) -> LocalJob:
-        """Return a job that was killed for memory: it is tried once more, alone, which is no failure of its own."""
-        job = replace(job, memory_kills=job.memory_kills + 1, memory_peak=max(peak, job.memory_peak))
-        if job.alone:
-            return self.over(replace(job, failures=job.failures + 1), Phase.FAILED, code, now)
-        return replace(job, phase=Phase.PENDING, targets=(), asked_at=None, not_before=now, exit_code=code, alone=True)
+    def _ended_by(self, job: LocalJob, end: Ended, peak: float, now: float) -> EndedBy:
+        """Return what made an attempt end, which held ``peak`` bytes at most."""
+        if job.phase in ASKED:
+            return ASKED[job.phase]
+        by_us = job.asked_at is not None or job.overdue(now)
+        if not by_us and self._admission.killed_for_memory(job, end, peak):
+            return EndedBy.MEMORY
+        # What started it asks it too where that is cut off from the controller.
+        return EndedBy.LOSS if end.asked and job.asked_at is None else EndedBy.ITSELF
 
-    def _counted(self, job: LocalJob, *, asked: bool) -> LocalJob:
-        """Return a job whose attempt left, with what it has come to, and how often in a row it came no further."""
-        gained = self._attempts.gained(job)
-        barren = 0 if gained > job.gained else job.barren + (not asked)
-        return replace(job, gained=max(gained, job.gained), barren=barren)
+    def _end(self, job: LocalJob, end: Ended, by: EndedBy, now: float) -> AttemptEnd:
+        lasted_s = now - job.started_at
+        if end.code == 0 and by is EndedBy.ITSELF:
+            return AttemptEnd(Failure(0, "", lasted_s), now)
+        words = self._attempts.last_words(job) if job.trial and end.code else ""
+        return AttemptEnd(
+            Failure(end.code, words, lasted_s),
+            now,
+            by,
+            through=end.code == 0 and (not job.trial or end.through or self._through(job)),
+            gained=self._attempts.gained(job),
+            leaves=bool(job.trial) and not job.gang,
+        )
 
-    def _failed(self, job: LocalJob, code: int, now: float, *, barren: bool) -> LocalJob:
-        """Return a job whose attempt failed by itself: its rule counts those, and no interruptions."""
-        rule, failed = job.step.retry, job.failures + 1
-        # To a rule, the exit code of one that left would tell of a move, and a move is no failure.
-        counts_as = _FAILED if barren else code
-        if rule is None or not rule.allows(failed, counts_as, duration_s=now - job.started_at):
-            return self.over(replace(job, failures=failed), Phase.FAILED, code, now)
-        due = now + max(rule.wait_s(failed), pause_s(job.barren) if barren else 0.0)
-        return self._again(replace(job, failures=failed), code, due, now)
+    def _through(self, job: LocalJob) -> bool:
+        """Return whether the metrics of a trial, and of those beside it, tell that it has come to its end."""
+        newest, sweep = self._newest(), job.step.labels.get(LABEL_SWEEP)
+        succeeded = (
+            TrialId(other.trial)
+            for other in self._jobs.trials()
+            if other.phase is Phase.SUCCEEDED and other.step.labels.get(LABEL_SWEEP) == sweep
+        )
+        others = [newest[trial] for trial in succeeded if trial in newest]
+        return came_to_its_end(newest.get(TrialId(job.trial)), others)
 
-    def _again(self, job: LocalJob, code: int, due: float, now: float) -> LocalJob:
-        """Return a job that failed: it waits until ``due`` for another attempt, or gives up on the same error."""
-        words = self._attempts.last_words(job) if job.trial else ""
-        failure = Failure(code, words, now - job.started_at).at_once
-        if failure and failure == job.failure:
-            return self.over(replace(job, given_up=True), Phase.FAILED, code, now)
-        waiting = replace(job, phase=Phase.PENDING, targets=(), asked_at=None, not_before=due, exit_code=code)
-        return replace(waiting, failure=failure)
+    @staticmethod
+    def _going_on(job: LocalJob, follows: Following) -> LocalJob:
+        """Return a job that goes on: it waits until somebody lets it, or until its next attempt is due."""
+        if follows.then is Then.WAITS:
+            return replace(job, phase=Phase.SUSPENDED, suspensions=job.suspensions + 1)
+        # The target stays where it has left: the next attempt starts there.
+        targets = job.targets if follows.left else ()
+        return replace(job, phase=Phase.PENDING, targets=targets, not_before=follows.at)

@@ -29,6 +29,7 @@ from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
 from mlflow_hooks.presence import presences
+from mlflow_hooks.printed.attempt import is_read
 
 _PYTHON: Final = re.compile(r"python[0-9.]*$")
 _MOST_OUTPUT: Final = 2**20
@@ -232,6 +233,7 @@ class Attempts:
         folder, rank = self._around.state_root / crew.job.trial, crew.job.keys.index(end.key)
         said = next((presence for presence in presences(folder, crew.token) if presence.rank == rank), None)
         hooked = owned_by(folder, crew.token)
+        crew.through = crew.through and hooked and said is None and not is_read(folder)
         code = true_code(end, said, hooked=hooked)
         if code == 0 and not hooked and rank == 0 and self._may_hide(crew) and self._around.tracking is not None:
             # Nobody but MLflow may know what became of a program behind a shell or a pipe.

@@ -3,16 +3,13 @@
 from pathlib import Path
 from typing import Final
 
-from controllers.core import failures
-from controllers.core.expressions import EXIT_TERMINATED
+from controllers.core.failures import EXIT_TERMINATED
 from controllers.worlds.local.processes import Exit
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.journal import POINTS, Point
 from mlflow_hooks.presence import Presence
 
-MOST_BARREN: Final = failures.MOST_BARREN
-_FIRST_PAUSE_S = failures.FIRST_PAUSE_S
 _HIDDEN: Final = 1
 """Exit code of a program that did not come to its end, where nothing more is known."""
 _TAIL: Final = 65_536
@@ -36,11 +33,6 @@ def true_code(end: Exit, said: Presence | None, *, hooked: bool) -> int:
     # Without hooks nobody tells whether the program has left or come to its end: its next attempt will see.
     unknown = end.behind and not hooked and end.code != EXIT_MIGRATE
     return EXIT_TERMINATED if unknown else end.code
-
-
-def pause_s(barren: int) -> float:
-    """Return the seconds before the next attempt after ``barren`` ones that left unasked and came no further."""
-    return failures.pause_s(barren, _FIRST_PAUSE_S)
 
 
 def owned_by(folder: Path, token: str) -> bool:

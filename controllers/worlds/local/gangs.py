@@ -25,7 +25,8 @@ class Ended:
     """An attempt that is over: its exit code, and the CPU seconds that its process trees used.
 
     ``asked`` tells that it was asked to leave, by the controller or because what started it had died. ``memory_kills``
-    is how many of its processes the kernel has killed for want of memory, where it counts them.
+    is how many of its processes the kernel has killed for want of memory, where it counts them. ``through`` tells that
+    the hooks of its program say that the training has come to its end.
     """
 
     key: str
@@ -33,6 +34,7 @@ class Ended:
     cpu_seconds: float
     asked: bool = False
     memory_kills: int = 0
+    through: bool = False
 
 
 @dataclass
@@ -40,8 +42,8 @@ class Crew:
     """The processes of one attempt, by rank in ``keys``. ``meeting`` is where those of a gang find each other.
 
     ``token`` is that of the attempt. ``codes`` holds the exit code of each that has ended, the first to end first,
-    ``cpu_seconds`` what they used; ``asked`` tells that one of them was asked to leave. ``memory_kills`` is as in
-    ``Ended``.
+    ``cpu_seconds`` what they used; ``asked`` tells that one of them was asked to leave. ``memory_kills`` and
+    ``through``, as far as they have ended, are as in ``Ended``.
     """
 
     job: LocalJob
@@ -51,6 +53,7 @@ class Crew:
     cpu_seconds: float = 0.0
     asked: bool = False
     memory_kills: int = 0
+    through: bool = True
 
     @property
     def at_work(self) -> tuple[str, ...]:
@@ -73,7 +76,7 @@ class Crew:
             if code == 0 and self.apart:
                 raise GangNotJoinedError(_trained_apart(self.job, "all of them have ended"))
             self.meeting.close()
-        return Ended(self.job.key, code, self.cpu_seconds, self.asked, self.memory_kills)
+        return Ended(self.job.key, code, self.cpu_seconds, self.asked, self.memory_kills, self.through)
 
     @property
     def apart(self) -> bool:

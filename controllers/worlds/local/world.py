@@ -18,7 +18,7 @@ from controllers.core.parameters import point_annotations
 from controllers.core.ports import BUSY, DONE, ComingTrial, Outcome, refused
 from controllers.core.results import TrialResult
 from controllers.worlds.local.admission import Admission
-from controllers.worlds.local.aftermath import LEAVING, Aftermath, with_its_end
+from controllers.worlds.local.aftermath import ASKED, Aftermath, with_its_end
 from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.due_steps import DueSteps
 from controllers.worlds.local.gauge import Gauge, MemoryThere, ThisMachine
@@ -40,6 +40,7 @@ class LocalWorld:
 
     Attributes:
         waits_for_others: tells whether a job that is due must wait for something outside; it is asked again and again.
+        newest: returns the newest sample of each trial, where anybody reads their metrics.
     """
 
     can: frozenset[type[Action]] = frozenset(ACTION_KINDS)
@@ -54,6 +55,7 @@ class LocalWorld:
         gauge: Gauge | None = None,
     ) -> None:
         self.waits_for_others: Callable[[LocalJob], bool] = lambda _: False
+        self.newest: Callable[[], Mapping[TrialId, Sample]] = dict
         self._uid = uid
         self._machine = machine
         self._attempts = attempts
@@ -61,7 +63,12 @@ class LocalWorld:
         self._now = 0.0
         self._jobs = JobBook({name: job.after_controller_died for name, job in ledger.jobs.items()})
         self._admission = Admission(machine, self._jobs, attempts, gauge or ThisMachine())
-        self._aftermath = Aftermath(attempts, self._admission)
+        self._aftermath = Aftermath(
+            attempts,
+            self._admission,
+            self._jobs,
+            lambda: self.newest(),  # noqa: PLW0108 - it is set later
+        )
         self._steps = DueSteps(program, machine, self._jobs, self._admission, ledger.delays)
         self._random = random.Random(machine.seed)  # noqa: S311 - breaks ties between nodes, as kube-scheduler does
         self._shown: dict[str, tuple[LocalJob, Trial]] = {}
@@ -173,7 +180,7 @@ class LocalWorld:
                 return DONE
             case Clone():
                 return self._clone(job, action)
-            case _ if job.phase in LEAVING or job.asked_at is not None:
+            case _ if job.phase in ASKED or job.asked_at is not None:
                 return BUSY
             case _ if job.phase is not Phase.RUNNING:
                 return refused("the trial is not running")

@@ -5,6 +5,7 @@ Between two events every attempt goes on at a constant rate, so its progress is 
 
 from collections.abc import Callable, Sequence
 
+from controllers.core.failures import Then
 from controllers.core.model import NodeName, TrialId
 from controllers.worlds.simulated.core_sharing import CoreSharing
 from controllers.worlds.simulated.default_scheduler import DefaultScheduler, ImagePulls
@@ -198,14 +199,15 @@ class SimulatedCluster:
         """End the present attempt as a crash or kill does; of one that was told to leave, nobody counts that."""
         self.halt(run)
         run.lose()
-        if run.leaves:
-            self.go_away(run, self.costs.next_attempt_s)
-        elif run.failures < run.spec.retries:
-            run.targets = ()
-            run.failures += 1
-            self.go_away(run, self.costs.retry_s)
-        else:
+        follows = run.after_failing()
+        if follows.then is Then.FAILED:
             self._end(run, succeeded=False)
+        elif follows.left:
+            self.go_away(run, self.costs.next_attempt_s)
+        else:
+            run.targets = ()
+            run.failures = follows.history.failures
+            self.go_away(run, self.costs.retry_s)
 
     def _happen(self, due: ClusterEvent) -> None:
         self.events += 1

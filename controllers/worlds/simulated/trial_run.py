@@ -6,6 +6,15 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
+from controllers.core.failures import (
+    AttemptEnd,
+    AttemptHistory,
+    EndedBy,
+    Failure,
+    Following,
+    TrialRetries,
+    after_attempt,
+)
 from controllers.core.model import NodeName, Phase, Trial, TrialId
 from controllers.worlds.simulated.gangs import gang_speed
 from controllers.worlds.simulated.report_log import CpuUse, ReportLog
@@ -60,6 +69,7 @@ _PHASE_OF: Final = {
     Rest.STOP: Phase.STOPPING,
     Rest.ANYWHERE: Phase.MOVING,
 }
+_ENDED_BY: Final = {Rest.SUSPEND: EndedBy.PAUSE, Rest.STOP: EndedBy.STOP, Rest.ANYWHERE: EndedBy.MOVE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +377,14 @@ class TrialRun:
         # A checkpoint that is due now may hold more, by rounding.
         self.lost_work += max(0.0, self.work - self.saved)
         self.work = self.saved
+
+    def after_failing(self) -> Following:
+        """Return what follows its attempt, which has failed now."""
+        by = EndedBy.ITSELF
+        if self.leaves:
+            by = EndedBy.MOVE if self.rest is None else _ENDED_BY[self.rest]
+        end = AttemptEnd(Failure(1, "", self.since), self.since, by)
+        return after_attempt(AttemptHistory(self.failures), end, TrialRetries(self.spec.retries))
 
     def restore_the_one_before(self) -> None:
         """Fall back to the checkpoint before the newest one, which is broken."""

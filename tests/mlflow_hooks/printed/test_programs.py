@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mlflow_hooks import contract
 from mlflow_hooks.journal import Point
 from mlflow_hooks.printed.form import PrintedForm
 from tests.mlflow_hooks.hook_jobs import Server
@@ -106,6 +107,22 @@ def test_a_program_that_begins_again_prints_the_same_steps_and_none_comes_twice(
     assert readings.run(again, attempt="2").code == 0
     assert list(readings.points()) == list(range(20))
     assert {step: readings.points()[step] for step in before} == before
+
+
+@pytest.mark.parametrize("code", [0, 1, 130])
+@pytest.mark.parametrize("by_sweep", [False, True], ids=["in a pod", "on this machine"])
+def test_a_program_that_was_asked_has_left_whatever_it_ends_with(
+    readings: Readings,
+    code: int,
+    by_sweep: bool,  # noqa: FBT001 - as parametrized
+) -> None:
+    if by_sweep:
+        readings.variables[contract.ENV_SENDER] = contract.SENDER_SWEEP
+    process = readings.start(f"trap 'exit {code}' TERM; echo 'epoch 0: loss=9'; while :; do sleep 0.05; done")
+    readings.wait_for(lambda: len(readings.points()) == 1)
+    # On this machine its controller knows that it was asked, and what the others told.
+    assert readings.ask(process).code == (code if by_sweep else 128 + signal.SIGTERM)
+    assert not (readings.root / "s.a" / "ended.json").exists(), "the next attempt goes on"
 
 
 def test_without_steps_values_are_counted_on_where_the_program_says_that_it_saved(readings: Readings) -> None:

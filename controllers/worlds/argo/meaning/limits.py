@@ -21,14 +21,19 @@ def interruptions(state: TrialState) -> int:
 
 
 def allowance(state: TrialState) -> int | None:
-    """Return how many attempts may come before the last, None where as many as the trial's author wrote suffice.
+    """Return how many attempts may come before the last, None where what the trial's template says comes to the same.
 
-    That counts all of them, so interruptions come on top, once the number of attempts comes near it.
+    It is the failures that its author forgives, and the interruptions that there were. The template counts attempts of
+    any kind, and moves that it may never make: what it says is corrected once the number of attempts comes near it.
     """
-    tries, interrupted = _tries_of(state), interruptions(state)
-    if tries is None or state.attempt is None or not interrupted or state.attempt.number < tries:
+    if state.step is None or state.attempt is None:
         return None
-    return tries + interrupted
+    said, forgiven, number = state.step.retries.tries, state.step.retries.failures, state.attempt.number
+    if said is None or forgiven is None:
+        return None
+    allowed = forgiven + interruptions(state)
+    matters = number >= said if allowed > said else number > allowed
+    return allowed if matters and allowed != said else None
 
 
 def why_no_more_leaving(state: TrialState) -> str | None:
@@ -36,11 +41,11 @@ def why_no_more_leaving(state: TrialState) -> str | None:
 
     One that waits to begin is then the last.
     """
-    tries, idling = _tries_of(state), state.history.idling
-    if tries is None or state.attempt is None or idling.barren < MOST_BARREN:
+    forgiven, idling = _forgiven(state), state.history.idling
+    if forgiven is None or state.attempt is None or idling.barren < MOST_BARREN:
         return None
     failures = state.attempt.number - 1 - interruptions(state)
-    return f"it left {idling.barren} times in a row unasked and came no further" if failures > tries else None
+    return f"it left {idling.barren} times in a row unasked and came no further" if failures > forgiven else None
 
 
 def leaves_alike(state: TrialState) -> str:
@@ -78,9 +83,9 @@ def given_up(state: TrialState) -> bool:
     """Return whether a controller has made an attempt the last that its author would have had followed by another."""
     if state.notes.idle is not None:
         return True
-    tries, said = _tries_of(state), state.notes.tries
-    return said is not None and (tries is None or said < tries + interruptions(state))
+    forgiven, said = _forgiven(state), state.notes.tries
+    return said is not None and (forgiven is None or said < forgiven + interruptions(state))
 
 
-def _tries_of(state: TrialState) -> int | None:
-    return None if state.step is None else state.step.retries.tries
+def _forgiven(state: TrialState) -> int | None:
+    return None if state.step is None else state.step.retries.failures

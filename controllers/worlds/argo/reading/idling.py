@@ -7,7 +7,7 @@ keeps the counts on the pods: each has those of the attempts before it.
 from dataclasses import dataclass
 from typing import Final, Self
 
-from controllers.core.failures import MOST_BARREN
+from controllers.core.failures import AttemptHistory
 from controllers.worlds.argo.calls.untrusted import count
 from controllers.worlds.argo.reading.pod_ends import Leaving
 
@@ -42,9 +42,10 @@ class Idling:
         """
         if leaving is None:
             return self
-        gained, asked = max(self.gained, leaving.step), asked or leaving.disrupted
-        barren = 0 if gained > self.gained else self.barren + (not asked)
-        return Idling(barren, gained, self.counted + (barren >= MOST_BARREN and not asked))
+        asked = asked or leaving.disrupted
+        before = AttemptHistory(barren=self.barren, gained=self.gained)
+        after = before.after_leaving(leaving.step, asked=asked)
+        return Idling(after.barren, after.gained, self.counted + (after.leaves_in_vain and not asked))
 
 
 NO_IDLING: Final = Idling()

@@ -56,11 +56,13 @@ class Retries:
     """What a trial's retryStrategy allows; None where that is not plain.
 
     ``limit`` is how many attempts Argo makes at most after the first, ``tries`` how many may come before one that
-    fails and is not forgiven any more.
+    fails and is not forgiven any more. Of these, ``failures`` are what its author forgives, and the others moves that
+    it may make.
     """
 
     limit: int | None = None
     tries: int | None = None
+    failures: int | None = None
 
 
 NO_RETRIES: Final = Retries()
@@ -96,14 +98,25 @@ def trial_templates(workflow: Json) -> dict[str, Template]:
     gangs = {text(template, "name"): template for template in everywhere if _worker_of(template) in templates}
     workers = {worker: templates.pop(worker) for worker in set(map(_worker_of, gangs.values()))}
     return templates | {
-        trial: replace(workers[_worker_of(template)], retries=_retries(template)) for trial, template in gangs.items()
+        # A gang's own expression forgives what left, so nothing of it is to be corrected.
+        trial: replace(workers[_worker_of(template)], retries=Retries(_limit(template)))
+        for trial, template in gangs.items()
     }
 
 
 def _retries(template: Mapping[str, Any]) -> Retries:
-    limit = str(at(template, "retryStrategy", "limit"))
-    known = int(limit) if limit.isdecimal() and len(limit) <= _MOST_DIGITS else None
-    return Retries(known, tries_given(text(template, "retryStrategy", "expression")))
+    tries = tries_given(text(template, "retryStrategy", "expression"))
+    failures = _number(strings(template, "metadata", "annotations").get(labels.ANNOTATION_RETRIES))
+    return Retries(_limit(template), tries, tries if failures is None else failures)
+
+
+def _limit(template: Mapping[str, Any]) -> int | None:
+    return _number(at(template, "retryStrategy", "limit"))
+
+
+def _number(value: object) -> int | None:
+    written = str(value)
+    return int(written) if written.isdecimal() and len(written) <= _MOST_DIGITS else None
 
 
 def _worker_of(template: Mapping[str, Any]) -> str:

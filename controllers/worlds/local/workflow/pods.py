@@ -11,7 +11,7 @@ import yaml
 
 from controllers.core import kueue, labels
 from controllers.core.devices import GPU
-from controllers.core.expressions import retries_without_argo, without_argo
+from controllers.core.expressions import tries_given, without_argo
 from controllers.core.labels import GATE_PLACEMENT
 from controllers.worlds.local.mps import MOST_CLIENTS
 from controllers.worlds.local.workflow.fields import check_fields
@@ -286,13 +286,24 @@ def read_retry(findings: Findings, node: Mapping[str, Any], path: str) -> RetryR
     strategy = findings.mapping(node["retryStrategy"], path)
     check_fields(findings, "retryStrategy", strategy, path)
     text = strategy.get("expression")
-    text = retries_without_argo(text) if isinstance(text, str) else text
+    failures = _failures_forgiven(findings, node, text)
+    if failures is not None:
+        return RetryRule(failures=failures)
     policy = strategy.get("retryPolicy") or ("Always" if text else "OnFailure")
     if policy not in POLICIES:
         findings.unsupported(f"{path}.retryPolicy", f"{policy!r} is none of {', '.join(POLICIES)}")
     limit = findings.whole(strategy.get("limit"), f"{path}.limit")
     backoff = _backoff(findings, strategy.get("backoff"), f"{path}.backoff")
     return findings.attempt(f"{path}.expression", lambda: RetryRule(limit, policy, text or None, backoff))
+
+
+def _failures_forgiven(findings: Findings, node: Mapping[str, Any], expression: object) -> int | None:
+    """Return how many failures the template of a sweep's trial forgives; None where it is another, or says nothing."""
+    match node:
+        case {"metadata": {"annotations": {labels.ANNOTATION_RETRIES: told}}}:
+            return findings.whole(told, f"annotation {labels.ANNOTATION_RETRIES}")
+    # Sweeps that were built before 0.3 have no such annotation.
+    return tries_given(expression) if isinstance(expression, str) else None
 
 
 def _backoff(findings: Findings, node: object, path: str) -> Backoff | None:

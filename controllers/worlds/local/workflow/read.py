@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controllers.core.expressions import SWEEP_UID, failures_forgiven, inside, is_count_of_workers
+from controllers.core.expressions import SWEEP_UID, inside, is_count_of_workers, tries_given
 from controllers.worlds.local.workflow.expression import ExpressionError, parse_expression
 from controllers.worlds.local.workflow.fields import check_fields
 from controllers.worlds.local.workflow.findings import Findings
@@ -198,14 +198,13 @@ def _steps(findings: Findings, node: object, path: str) -> Steps:
 def _gang(findings: Findings, node: Mapping[str, Any], path: str) -> GangTemplate | None:
     """Read the template of a trial of several workers as authors' sweeps have it, None where it is none."""
     match node["steps"], findings.mapping(node["retryStrategy"], f"{path}.retryStrategy"):
-        case [[{"withSequence": {"count": str(count)}, **call}]], {"expression": str(expression), **rest} if (
-            is_count_of_workers(count) and (failures := failures_forgiven(expression)) is not None
+        case [[{"withSequence": {"count": str(count)}, **call}]], {"expression": str(expression)} if (
+            is_count_of_workers(count) and tries_given(expression) is not None
         ):
             # The count stands among the worker's inputs too. Here it is told by its environment alone.
             texts = substitute_known(call, {count.removeprefix("{{").removesuffix("}}"): ""})
-            retry = {"retryStrategy": {**rest, "expression": f"asInt(retries) < {failures}"}}
             return GangTemplate(
-                read_call(findings, "step", texts, f"{path}.steps[0][0]"), read_retry(findings, retry, path)
+                read_call(findings, "step", texts, f"{path}.steps[0][0]"), read_retry(findings, node, path)
             )
         case _:
             return None

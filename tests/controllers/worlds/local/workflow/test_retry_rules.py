@@ -1,8 +1,13 @@
+from typing import Any
+
 import pytest
 
-from controllers.worlds.local.workflow import RetryRule
+from controllers.core.labels import ANNOTATION_RETRIES
+from controllers.worlds.local.workflow import RetryRule, WorkflowError, read_workflow
 from controllers.worlds.local.workflow.expression import ExpressionError, parse_expression, truth
 from controllers.worlds.local.workflow.steps import Backoff
+from hera_specon.trial_retries import expected_moves, trial_retries
+from tests.contract.bench import Behaviour, trial_template, workflow
 
 MOVES = 'lastRetry.exitCode == "75" || lastRetry.exitCode == "-1" || asInt(retries) < 3'
 
@@ -94,3 +99,37 @@ def test_backoff_grows_by_its_factor_up_to_its_cap() -> None:
 )
 def test_bare_words_in_a_when_are_texts_and_numbers_compare_as_numbers(when: str, holds: bool) -> None:  # noqa: FBT001
     assert truth(parse_expression(when), None) is holds
+
+
+def read(retries: int, notes: dict[str, str]) -> Any:  # noqa: ANN401 - a step's rule
+    """Return the rule of a trial that its sweep forgives so many failures, and whose template has ``notes`` too."""
+    manifest = workflow({"a": Behaviour()}, trial_template)
+    template = manifest["spec"]["templates"][0]
+    strategy = trial_retries("sweep", retries, None)
+    template["retryStrategy"] = {"limit": "1000", "retryPolicy": "Always", "expression": strategy.expression}
+    template["metadata"]["annotations"] |= notes
+    (planned,) = read_workflow(manifest, "sweep", "uid", {}).trials()
+    return planned.step.retry
+
+
+def test_a_trial_is_forgiven_as_many_failures_as_its_annotation_says_whatever_argo_was_told() -> None:
+    rule = read(3, {ANNOTATION_RETRIES: "3"})
+    for code in (1, 75, 130, 137, 139, 143):
+        assert [rule.allows(failures, code) for failures in (1, 3, 4)] == [True, True, False]
+
+
+def test_the_pauses_of_a_trial_grow() -> None:
+    rule = read(3, {ANNOTATION_RETRIES: "3"})
+    assert 0 < rule.wait_s(1) < rule.wait_s(2) < rule.wait_s(3)
+
+
+def test_a_sweep_of_an_older_version_is_forgiven_what_argo_was_told() -> None:
+    most = 3 + expected_moves(None)
+    rule = read(3, {})
+    assert [rule.allows(failures, 143) for failures in (most, most + 1)] == [True, False]
+
+
+@pytest.mark.parametrize("told", ["many", "-1", "1.5", ""])
+def test_retries_that_are_no_number_are_refused_by_name(told: str) -> None:
+    with pytest.raises(WorkflowError, match=ANNOTATION_RETRIES):
+        read(3, {ANNOTATION_RETRIES: told})

@@ -34,6 +34,7 @@ def test_a_sweep_runs_its_trials_side_by_side_with_all_that_a_trial_needs() -> N
     assert first.annotations == {
         "hera-specon.io/objective": "loss",
         "hera-specon.io/direction": "minimize",
+        "hera-specon.io/retries": "3",
         "hera-specon.io/default-cpu": "true",
         "cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
     }
