@@ -41,6 +41,7 @@ def notes(built: dict[str, dict[str, Any]]) -> dict[str, str]:
 BASIC = {
     labels.ANNOTATION_OBJECTIVE,
     labels.ANNOTATION_DIRECTION,
+    labels.ANNOTATION_RETRIES,
     labels.ANNOTATION_DEFAULT_CPU,
     labels.ANNOTATION_SAFE_TO_EVICT,
 }

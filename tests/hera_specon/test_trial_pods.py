@@ -28,6 +28,7 @@ def test_a_trial_is_marked_for_whoever_watches_it() -> None:
     assert metadata["annotations"] == {
         labels.ANNOTATION_OBJECTIVE: "val/accuracy",
         labels.ANNOTATION_DIRECTION: "maximize",
+        labels.ANNOTATION_RETRIES: "3",
         labels.ANNOTATION_DEFAULT_CPU: "true",
         labels.ANNOTATION_SAFE_TO_EVICT: "true",
     }
