@@ -58,7 +58,7 @@ QUICK := -n $(shell $(PYTHON) -c 'import os; print(min(8, 2 * os.cpu_count()))')
 # A worker for each core: long tests compute. They are taken one by one, as a few take a hundred times as long as most.
 BESIDE := -n logical --maxprocesses 4 --maxschedchunk 1
 # What each run of long tests shares; ONLY names a file of those that are to run (make test-slice writes one).
-LONG := --durations=25 --durations-min=5 $(if $(ONLY),--only $(ONLY) --seconds build/seconds.json)
+LONG := --durations=25 --durations-min=5 $(if $(ONLY),--only=$(ONLY) --seconds=build/seconds.json)
 BUILT_CLUSTER = $(if $(KUBECONFIG),,$(BIN)/python -m tests.cluster build$(if $(HERA_SPECON_CLUSTER_OPTIONAL), || true))
 LONG_SUITES ?= test-training test-adapters test-cluster test-faults test-scale
 

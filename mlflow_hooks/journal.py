@@ -165,15 +165,20 @@ class Journal:
     def repeat_from(self, offset: int | None) -> None:
         """Expect this attempt to log again what stands beyond ``offset``: its checkpoint was made there.
 
-        Where that is not known, it is what came since the steps went back last.
+        Where that is not known, or cannot be read, it is what came since the steps went back last.
         """
+        if offset is None:
+            return
+        try:
+            lines = list(_unsent_lines(self.path.parent, offset))
+        except OSError:
+            return  # a disk that fails must not end a training
         self._repeats_from = offset
-        if offset is not None:
-            self._repeats.clear()
-            for line in _unsent_lines(self.path.parent, offset):
-                if (point := Point.decode(line)) is not None:
-                    self._expect(point, offset)
-                offset += len(line)
+        self._repeats.clear()
+        for line in lines:
+            if (point := Point.decode(line)) is not None:
+                self._expect(point, offset)
+            offset += len(line)
 
     def repeated_beyond(self) -> int | None:
         """Return what ``repeat_from`` takes in an attempt that goes on from now; to be asked after ``sync``.

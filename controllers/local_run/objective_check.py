@@ -28,7 +28,7 @@ _WITHOUT_MLFLOW_S: Final = 120.0
 """Seconds for which trials wait for an MLflow that does not answer whether the objective is there."""
 
 
-class Followed(Protocol):
+class CheckedWorld(Protocol):
     """The world of a sweep, see ``LocalWorld``."""
 
     @property
@@ -80,7 +80,7 @@ class ObjectiveCheck:
     """
 
     folder: Path
-    world: Followed
+    world: CheckedWorld
     samples: Callable[[], Mapping[TrialId, Sample]]
     logged: Callable[[Sequence[LocalJob]], Mapping[str, Collection[str]]]
     holding: bool = True

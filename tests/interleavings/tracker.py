@@ -25,7 +25,7 @@ _IDS: Final = re.compile(r"attributes\.run_id IN \(([^)]*)\)")
 
 @dataclass
 class TrackedRun:
-    """A run: the newest point of each metric as (value, step, Unix milliseconds), and its artifacts' text by path.
+    """A run: the points of each metric as (value, step, Unix milliseconds), and its artifacts' text by path.
 
     ``began`` is in Unix milliseconds, too.
     """
@@ -35,16 +35,20 @@ class TrackedRun:
     began: int
     status: str = "RUNNING"
     tags: dict[str, str] = field(default_factory=dict)
-    metrics: dict[str, tuple[float, int, int]] = field(default_factory=dict)
+    metrics: dict[str, list[tuple[float, int, int]]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
 
     def log(self, name: str, value: float, step: int, at_s: float) -> None:
         """Take a point of a metric, logged ``at_s`` seconds after the run of the test began."""
-        self.metrics[name] = (value, step, int((BEGAN + at_s) * 1000))
+        self.metrics.setdefault(name, []).append((value, step, int((BEGAN + at_s) * 1000)))
+
+    def history(self, name: str) -> list[Metric]:
+        """Return the points of a metric."""
+        return [Metric(name, value, at, step) for value, step, at in self.metrics.get(name, ())]
 
     def shown(self) -> Run:
         """Return it as MLflow's client does."""
-        newest = [Metric(name, value, at, step) for name, (value, step, at) in self.metrics.items()]
+        newest = [self.history(name)[-1] for name in self.metrics]
         tags = [RunTag(name, value) for name, value in self.tags.items()]
         place = f"mlflow-artifacts:/{self.experiment}/{self.id}/artifacts"
         info = RunInfo(self.id, self.experiment, "test", self.status, self.began, None, "active", place)
@@ -136,6 +140,11 @@ class TrackerClient:
         self._perils.read("MLflow: searches runs", MlflowException)
         runs = [run for run in self._tracker.runs.values() if run.experiment in experiment_ids]
         return Page(run.shown() for run in runs if _selects(filter_string, run))
+
+    def get_metric_history(self, run_id: str, key: str) -> list[Metric]:
+        """Return all points of a metric."""
+        self._perils.read(f"MLflow: reads the points of {key}", MlflowException)
+        return self._tracker.runs[run_id].history(key)
 
     def create_run(self, experiment_id: str, *, run_name: str, tags: Mapping[str, str]) -> Run:
         """Make a run."""

@@ -1,6 +1,6 @@
 """A plugin of all tests, for the rotation: it runs only chosen tests, and measures how long each takes.
 
-``--only FILE`` runs the test functions that the file names, one a line; ``--seconds FILE`` adds what they took to a
+``--only=FILE`` runs the test functions that the file names, one a line; ``--seconds=FILE`` adds what they took to a
 JSON file for ``python -m tests.rotation balance``.
 """
 
