@@ -64,11 +64,11 @@ def choose_command(slice_: str, into: Path) -> None:
 @main.command("properties")
 @click.argument("slice_", metavar="[SLICE]", type=_SLICE, required=False)
 def properties(slice_: str | None) -> None:
-    """Print the files of properties, or those whose examples a SLICE tries to the last."""
+    """Print the files of properties on a line, or those whose examples a SLICE tries to the last."""
     files = sorted(file for file in (ROOT / "tests").rglob("test_*.py") if _PROPERTY.search(file.read_text("utf-8")))
     named = slice_of(landing()) if slice_ == NOW else slice_
     chosen = files[int(named) - 1 :: SLICES] if named else files
-    click.echo("\n".join(file.relative_to(ROOT).as_posix() for file in chosen))
+    click.echo(" ".join(file.relative_to(ROOT).as_posix() for file in chosen))
 
 
 @main.command("seeds")
