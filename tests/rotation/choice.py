@@ -8,7 +8,7 @@ from typing import Final
 from tests.rotation.landing import landings_until
 from tests.rotation.slices import EVERY, SLICES, Row
 
-MOST_TOUCHED_S: Final = 600.0
+MOST_TOUCHED_S: Final = 300.0
 """Seconds of tests that run only because the change touches them: a change of the model touches them all."""
 
 

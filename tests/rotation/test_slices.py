@@ -97,7 +97,7 @@ def test_touched_tests_that_there_is_no_time_for_are_named_with_when_they_are_du
     assert choice.crowded_out == (rows[2],)
     told = "\n".join(choice.lines())
     assert f"!!   {rows[2].test}" in told
-    assert "!! not run: slice 3, 1 test function (6 min): due in 2 landings (make test-slice SLICE=3)" in told
+    assert "!! not run: slice 3, 1 test function (3 min): due in 2 landings (make test-slice SLICE=3)" in told
 
 
 def test_only_chosen_tests_run_and_a_slice_without_any_of_a_suite_is_no_failure(tmp_path: Path) -> None:
