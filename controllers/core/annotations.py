@@ -18,7 +18,7 @@ MOST_OF_ONE: Final = 4096
 MOST_OF_A_LIST: Final = 128 * 1024
 """Characters that are written of an annotation that names trials: any fifteen thousand of them, by number. As many are
 read as Kubernetes takes, so that no command takes what another wrote for nothing and writes over it."""
-MOST_REASON: Final = 48
+MOST_REASON: Final = 64
 """Characters of the reason why a trial was stopped."""
 SHORT_REASON: Final = "stopped"
 """The reason that is written where a workflow has so many trials that the reasons of all would take too much."""
