@@ -34,20 +34,21 @@ def test_a_trial_that_is_killed_again_and_again_loses_and_doubles_no_step(
     seed = int(os.environ.get("STORE_SEED") or int.from_bytes(os.urandom(3)))
     chance = random.Random(seed)  # noqa: S311 - a test's chance is no secret
     sys.stdout.write(f"seed {seed}\n")
-    starts, hit = [0], Counter[str]()
-    for kill in range(_KILLS):
+    starts, hit, kill = [0], Counter[str](), 0
+    # On a busy machine a few kills may all come before the first upload is through.
+    while kill < _KILLS or not starts[-1]:
         job = start_job("hasty", "s.a", **on(f"m{kill}", tmp_path), **store, JOB_STEPS="1000000")
         starts.append(_begun_at(job))
-        time.sleep(chance.uniform(0, _MOST_TRAINED_S))
+        time.sleep(chance.uniform(0, _MOST_TRAINED_S * max(1.0, kill / _KILLS)))
         job.kill()
         job.wait()
         hit.update(_what_was_under_way(tmp_path / f"m{kill}" / "s.a" / "checkpoints"))
-    sys.stdout.write(f"{_KILLS} kills: {hit['upload']} in an upload, {hit['save']} in a save; at step {starts[-1]}\n")
+        kill += 1
+    sys.stdout.write(f"{kill} kills: {hit['upload']} in an upload, {hit['save']} in a save; at step {starts[-1]}\n")
     if _KILLS >= _ENOUGH:
         assert min(hit["upload"], hit["save"]) > 0
     # Each goes on at least where the one before it did: nothing that a head named is lost.
     assert starts == sorted(starts)
-    assert starts[-1] > 0
     last = starts[-1] + 1000
     job = start_job("hasty", "s.a", **on("last", tmp_path), **store, JOB_STEPS=str(last))
     out, err = job.communicate(timeout=300)
