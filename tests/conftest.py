@@ -32,12 +32,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
     return MlflowClient(f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
 
 
-def of_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder that all workers of this run have in common."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if _is_worker() else own
-
-
 def pytest_runtest_teardown() -> None:
     """Take back what a sweep in this very process set for MLflow: a later test's command would take it as given."""
     access = sys.modules.get("controllers.tracking.access")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from controllers.core.after_attempt import LEFT
 from controllers.core.annotations import of_sweep
-from controllers.core.failures import LEFT
 from controllers.core.labels import (
     ANNOTATION_ADOPTED,
     ANNOTATION_GANG,
@@ -180,9 +180,9 @@ def without_argo(patch: str) -> str:
 
 
 def tries_given(expression: str) -> int | None:
-    """Return how many attempts that count the retry expression of a trial lets come before the last; None without one.
+    """Return the number of attempts before the last that the retry expression of a trial allows; None without one.
 
-    Those of a gang are its failures; those of another trial are its failures, and the moves that it may make.
+    For a gang, only failures count. For any other trial, failures count, and so do the moves that it may make.
     """
     match = _TRIED.search(expression)
     return None if match is None else int(match[1])

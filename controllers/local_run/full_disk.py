@@ -11,10 +11,10 @@ from controllers.local_run.services import RunServices
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _AGAIN_S: Final = 1.0
-T = TypeVar("T")
+_Done = TypeVar("_Done")
 
 
-def once_there_is_room(write: Callable[[], T], services: RunServices) -> T:
+def once_there_is_room(write: Callable[[], _Done], services: RunServices) -> _Done:
     """Do what writes to a disk and return what it returns; while the disk is full, do it again and again, and say so.
 
     Args:

@@ -19,8 +19,8 @@ from controllers.worlds.local.jobs import LocalJob, file_name
 from mlflow_hooks import contract
 from mlflow_hooks.journal import POINTS, Point
 from mlflow_hooks.printed.lines import lines_of
+from mlflow_hooks.printed.metric_steps import MetricSteps
 from mlflow_hooks.printed.named import NamedReader
-from mlflow_hooks.printed.steps import MetricSteps
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
 _AT_ONCE: Final = 2**22

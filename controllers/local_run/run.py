@@ -28,7 +28,7 @@ from controllers.local_run.services import TRACKING_URI, RunServices, Screen, ow
 from controllers.local_run.turns import Turns, run_each, run_revived
 from controllers.policies.registry import parse_policy, policy_spec
 from controllers.tracking.access import be_impatient, problem_with, shown
-from controllers.tracking.experiments import check_experiments, check_experiments_in, why_no_artifacts
+from controllers.tracking.experiment_checks import check_experiments, check_experiments_in, why_no_artifacts
 from controllers.worlds.local.jobs import file_name
 from controllers.worlds.local.serve_mlflow import DATABASE, database_uri
 from controllers.worlds.local.workflow import PlannedTrial

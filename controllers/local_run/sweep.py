@@ -29,13 +29,13 @@ from controllers.local_run.finishing import courier_for, wait_for
 from controllers.local_run.full_disk import PatientStore, once_there_is_room
 from controllers.local_run.journals import JournalReader, OverJournals
 from controllers.local_run.late_mlflow import LateMlflow, SweepInMlflow
-from controllers.local_run.notices import Notices
 from controllers.local_run.objective_check import ObjectiveCheck, note_missing
 from controllers.local_run.printed_objectives import PrintedObjectives, WithPrinted, keep_printed
 from controllers.local_run.run_folder import write_result
 from controllers.local_run.services import GRACE_S, RunServices
 from controllers.local_run.shared_files import SharedFilesWatch, written_by_us
 from controllers.local_run.short_of_memory import ShortOfMemory
+from controllers.local_run.trial_notices import Notices
 from controllers.local_run.trial_runs import KnownRuns, TrialRuns
 from controllers.policies import Pinned
 from controllers.policies.registry import spec_or_name

@@ -18,9 +18,9 @@ from mlflow_hooks.interruption import Ownership, leave_message
 from mlflow_hooks.journal import POINTS, mark_sent
 from mlflow_hooks.leave_file import LeaveFile
 from mlflow_hooks.printed.form import PrintedForm
+from mlflow_hooks.printed.metric_steps import MetricSteps
 from mlflow_hooks.printed.program import ReadProgram
 from mlflow_hooks.printed.reader import PrintedReader, PrintedValues
-from mlflow_hooks.printed.steps import MetricSteps
 from mlflow_hooks.record import Record
 from mlflow_hooks.sender import short_timeouts
 from mlflow_hooks.settings import AttemptSettings

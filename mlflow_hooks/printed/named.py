@@ -8,7 +8,7 @@ from typing import Final
 
 from mlflow_hooks.printed.numbers import number, unwrapped, whole
 from mlflow_hooks.printed.pairs import Pair, pairs_of, told
-from mlflow_hooks.printed.tables import Tables
+from mlflow_hooks.printed.printed_tables import Tables
 
 NOT_IN_NAMES: Final = re.compile(r"[^\w.\- :/]")
 """Characters that MLflow takes in no metric's name."""

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.cases.local_trials import LocalTrial
-from tests.conftest import of_all_workers
 from tests.integration.workbench import Workbench, opened
 from tests.mlflow_hooks.hook_jobs import Server
-from tests.mlflow_hooks.one_server import one_server
+from tests.mlflow_hooks.one_server import mlflow_server  # noqa: F401 - a fixture
 
 
 @pytest.fixture
@@ -25,15 +24,8 @@ def workbench(tmp_path: Path) -> Iterator[Workbench]:
         yield bench
 
 
-@pytest.fixture(scope="session")
-def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The MLflow that all share."""
-    with one_server(of_all_workers(tmp_path_factory) / "mlflow-server") as server:
-        yield server
-
-
 @pytest.fixture
-def served(workbench: Workbench, mlflow_server: Server) -> Workbench:
+def served(workbench: Workbench, mlflow_server: Server) -> Workbench:  # noqa: F811 - the fixture
     """A user's empty folder, and an MLflow that is up."""
     workbench.tracking_uri = mlflow_server.uri
     return workbench

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from controllers.core import failures
+from controllers.core import after_attempt
 from controllers.core.actions import Migrate
-from controllers.core.failures import MOST_BARREN, pause_s
+from controllers.core.after_attempt import MOST_BARREN, pause_s
 from controllers.core.model import NodeName, Phase
 from controllers.worlds.local.endings import steps_gained, true_code
 from controllers.worlds.local.processes import Exit, proctree
@@ -47,7 +47,7 @@ time.sleep(600)
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failures, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(after_attempt, "FIRST_PAUSE_S", 0.01)
 
 
 def test_a_program_that_leaves_by_itself_and_gains_nothing_fails_after_a_few_attempts(local_trial: LocalTrial) -> None:

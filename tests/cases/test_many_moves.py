@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from controllers.core.actions import Migrate, Stop, Suspend
-from controllers.core.failures import MOST_BARREN, pause_s
+from controllers.core.after_attempt import MOST_BARREN, pause_s
 from controllers.core.labels import (
     ANNOTATION_IDLE,
     ANNOTATION_IDLING,

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from controllers.core.failures import MOST_BARREN
+from controllers.core.after_attempt import MOST_BARREN
 from controllers.worlds.argo.calls.untrusted import at
 from hera_specon.cli import main
 from tests.cluster.sweeps import broken_sweep, leaving_sweep

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from controllers.core import labels
-from controllers.core.failures import EXIT_TERMINATED
+from controllers.core.after_attempt import EXIT_TERMINATED
 from controllers.worlds.argo.calls.errors import UnavailableError
 from controllers.worlds.argo.calls.untrusted import at
 from controllers.worlds.argo.reading.demands import HOSTNAME

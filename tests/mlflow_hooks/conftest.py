@@ -9,18 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import of_all_workers
 from tests.mlflow_hooks.hook_jobs import JOBS, Ended, RunJob, Server, StartJob, job_environment
 from tests.mlflow_hooks.more_object_servers import MORE, MoreObjects
 from tests.mlflow_hooks.object_servers import S3Server, WithoutConditions, variables
-from tests.mlflow_hooks.one_server import one_server
-
-
-@pytest.fixture(scope="session")
-def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Give the server that all workers of this run share; none of its tests stops it."""
-    with one_server(of_all_workers(tmp_path_factory) / "mlflow-server") as server:
-        yield server
+from tests.mlflow_hooks.one_server import mlflow_server  # noqa: F401 - a fixture
 
 
 @pytest.fixture

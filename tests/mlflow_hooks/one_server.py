@@ -3,12 +3,24 @@
 import contextlib
 import fcntl
 import json
+import os
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.mlflow_hooks.hook_jobs import Server
+
+
+@pytest.fixture(scope="session")
+def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Give the server that all workers of this run share; none of its tests stops it."""
+    own = tmp_path_factory.getbasetemp()
+    of_all_workers = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with one_server(of_all_workers / "mlflow-server") as server:
+        yield server
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from controllers.core.failures import (
+from controllers.core.after_attempt import (
     EXIT_TERMINATED,
     AttemptEnd,
     AttemptHistory,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from controllers.core.failures import EXIT_TERMINATED
+from controllers.core.after_attempt import EXIT_TERMINATED
 from controllers.worlds.local.processes import Exit
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.interruption import OWNER

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from controllers.core import failures
+from controllers.core import after_attempt
 
 _TAIL: Final = 4096
 """Bytes of a log that are read."""
@@ -14,7 +14,7 @@ _MOST_LINES: Final = 5
 
 def last_line(log: Path) -> str:
     """Return the last line of ``log`` that says something, empty where none does."""
-    return failures.last_line(_tail(log))
+    return after_attempt.last_line(_tail(log))
 
 
 def last_lines(log: Path, most: int) -> list[str]:

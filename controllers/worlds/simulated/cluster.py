@@ -5,7 +5,7 @@ Between two events every attempt goes on at a constant rate, so its progress is 
 
 from collections.abc import Callable, Sequence
 
-from controllers.core.failures import Then
+from controllers.core.after_attempt import Then
 from controllers.core.model import NodeName, TrialId
 from controllers.worlds.simulated.core_sharing import CoreSharing
 from controllers.worlds.simulated.default_scheduler import DefaultScheduler, ImagePulls

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
-from controllers.core.failures import (
+from controllers.core.after_attempt import (
     AttemptEnd,
     AttemptHistory,
     EndedBy,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from controllers.core.failures import (
+from controllers.core.after_attempt import (
     MOST_BARREN,
     AttemptEnd,
     AttemptHistory,

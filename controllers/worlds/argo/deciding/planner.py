@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controllers.core import labels
-from controllers.core.failures import AT_ONCE_S, pause_s
+from controllers.core.after_attempt import AT_ONCE_S, pause_s
 from controllers.core.model import Phase, Point, TrialId
 from controllers.core.parameters import point_annotations
 from controllers.worlds.argo.calls.grants import Grants

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from controllers.core.failures import Failure
+from controllers.core.after_attempt import Failure
 from controllers.worlds.argo.calls.grants import Grants
 from controllers.worlds.argo.reading.demands import Demands
 from controllers.worlds.argo.reading.marks import Marks

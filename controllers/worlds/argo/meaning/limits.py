@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controllers.core.failures import MOST_BARREN
+from controllers.core.after_attempt import MOST_BARREN
 from controllers.worlds.argo.meaning.attempts import Attempt
 from controllers.worlds.argo.meaning.trials import TrialState
 

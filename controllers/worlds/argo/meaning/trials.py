@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final, assert_never
 
 from controllers.core.actions import Action, Clone, Migrate, Place, Resize, Stop, Suspend
-from controllers.core.failures import LEFT
+from controllers.core.after_attempt import LEFT
 from controllers.core.model import NodeName, Phase, TrialId
 from controllers.worlds.argo.meaning.attempts import Attempt, attempts_of
 from controllers.worlds.argo.reading.definitions import TrialDefinition

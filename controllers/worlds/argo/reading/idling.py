@@ -7,7 +7,7 @@ keeps the counts on the pods: each has those of the attempts before it.
 from dataclasses import dataclass
 from typing import Final, Self
 
-from controllers.core.failures import AttemptHistory
+from controllers.core.after_attempt import AttemptHistory
 from controllers.worlds.argo.calls.untrusted import count
 from controllers.worlds.argo.reading.pod_ends import Leaving
 

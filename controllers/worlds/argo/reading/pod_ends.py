@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controllers.core.failures import LEFT, Failure, last_line
+from controllers.core.after_attempt import LEFT, Failure, last_line
 from controllers.core.kueue import TERMINATION_TARGET
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import at, epoch, mappings, text, whole

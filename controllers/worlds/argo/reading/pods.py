@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.after_attempt import Failure
 from controllers.core.devices import NO_DEVICES, Devices
 from controllers.core.expressions import ARGOEXEC, ENDING
-from controllers.core.failures import Failure
 from controllers.worlds.argo.calls.api import Json
 from controllers.worlds.argo.calls.untrusted import (
     at,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from controllers.core import labels
+from controllers.core.after_attempt import LEFT
 from controllers.core.after_sweeps import NOT_AFTER, AfterSweeps, after_in
 from controllers.core.annotations import most_read_of, size_of
 from controllers.core.expressions import SWEEP_UID
-from controllers.core.failures import LEFT
 from controllers.core.means import NO_MEANS, Means, means_in
 from controllers.core.ports import ComingTrial
 from controllers.core.queue_places import priority_in, weight_in

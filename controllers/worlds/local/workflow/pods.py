@@ -10,6 +10,7 @@ from typing import Any, Final
 import yaml
 
 from controllers.core import kueue, labels
+from controllers.core.after_attempt import TrialRetries
 from controllers.core.devices import GPU
 from controllers.core.expressions import tries_given, without_argo
 from controllers.core.labels import GATE_PLACEMENT
@@ -278,7 +279,7 @@ def _metadata(
     return merged
 
 
-def read_retry(findings: Findings, node: Mapping[str, Any], path: str) -> RetryRule | None:
+def read_retry(findings: Findings, node: Mapping[str, Any], path: str) -> TrialRetries | RetryRule | None:
     """Read the retryStrategy of the template ``node``, None where it has none."""
     if node.get("retryStrategy") is None:
         return None
@@ -288,7 +289,7 @@ def read_retry(findings: Findings, node: Mapping[str, Any], path: str) -> RetryR
     text = strategy.get("expression")
     failures = _failures_forgiven(findings, node, text)
     if failures is not None:
-        return RetryRule(failures=failures)
+        return TrialRetries(failures)
     policy = strategy.get("retryPolicy") or ("Always" if text else "OnFailure")
     if policy not in POLICIES:
         findings.unsupported(f"{path}.retryPolicy", f"{policy!r} is none of {', '.join(POLICIES)}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from controllers.core.failures import TrialRetries
+from controllers.core.after_attempt import TrialRetries
 from controllers.worlds.local.workflow.expression import (
     ExpressionError,
     Value,
@@ -33,15 +33,13 @@ class Backoff:
 class RetryRule:
     """A step's retryStrategy. ``limit`` is the number of retries after the first attempt, None for no limit.
 
-    ``policy`` is ``Always``, ``OnFailure`` or ``OnError``. That of a sweep's trial is ``failures``: so many are
-    forgiven, and what its strategy says to Argo is none of this world's business.
+    ``policy`` is ``Always``, ``OnFailure`` or ``OnError``.
     """
 
     limit: int | None = None
     policy: str = "OnFailure"
     expression: str | None = None
     backoff: Backoff | None = None
-    failures: int | None = None
 
     def __post_init__(self) -> None:
         """Try the expression on sample values, so that its mistakes show before anything runs."""
@@ -70,8 +68,6 @@ class RetryRule:
             duration_s: Seconds that the last attempt lasted.
             message: What the last attempt said of its end.
         """
-        if self.failures is not None:
-            return TrialRetries(self.failures).allows(attempts_made, exit_code)
         if self.policy not in {"Always", "OnError" if status == "Error" else "OnFailure"}:
             return False
         if self.limit is not None and attempts_made > self.limit:
@@ -85,7 +81,7 @@ class RetryRule:
     def wait_s(self, attempts_made: int) -> float:
         """Return the seconds to wait before the attempt that follows the ``attempts_made``-th."""
         if self.backoff is None:
-            return 0.0 if self.failures is None else TrialRetries(self.failures).wait_s(attempts_made)
+            return 0.0
         wait = self.backoff.seconds * self.backoff.factor ** (attempts_made - 1)
         return wait if self.backoff.cap_s is None else min(wait, self.backoff.cap_s)
 
@@ -182,7 +178,7 @@ class PodStep:
     cpu: float = 0.1
     memory: float = 0.0
     cpu_limit: float | None = None
-    retry: RetryRule | None = None
+    retry: TrialRetries | RetryRule | None = None
     grace_s: float = 30.0
     timeout_s: float | None = None
     workers: int = 1

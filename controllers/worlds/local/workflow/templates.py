@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from controllers.core.after_attempt import TrialRetries
 from controllers.worlds.local.workflow.findings import Findings
 from controllers.worlds.local.workflow.steps import LATE_TAGS, Mount, OutputFile, RetryRule
 from controllers.worlds.local.workflow.values import find_tags
@@ -42,7 +43,7 @@ class Pod:
     """
 
     manifest: Mapping[str, Any]
-    retry: RetryRule | None
+    retry: TrialRetries | RetryRule | None
     grace_s: float
     timeout_s: float | None
     mounts: tuple[Mount, ...] = ()
@@ -57,7 +58,7 @@ class GangTemplate:
     """
 
     worker: Call
-    retry: RetryRule | None
+    retry: TrialRetries | RetryRule | None
 
 
 @dataclass(frozen=True, slots=True)

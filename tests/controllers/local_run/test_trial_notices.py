@@ -8,7 +8,7 @@ import pytest
 
 from controllers.core import labels
 from controllers.core.model import Phase
-from controllers.local_run.notices import Notices
+from controllers.local_run.trial_notices import Notices
 from controllers.worlds.local.jobs import LocalJob
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract

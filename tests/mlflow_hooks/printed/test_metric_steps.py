@@ -1,6 +1,6 @@
 """The steps of metrics that are read by their names."""
 
-from mlflow_hooks.printed.steps import MetricSteps
+from mlflow_hooks.printed.metric_steps import MetricSteps
 
 
 def steps(*told: int | None) -> list[int]:

@@ -11,7 +11,7 @@ import pytest
 from mlflow.exceptions import MlflowException
 
 from controllers.tracking import still_there
-from controllers.tracking.experiments import (
+from controllers.tracking.experiment_checks import (
     DeletedExperimentError,
     check_experiments,
     check_experiments_in,
