@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from mlflow_hooks import contract
-from mlflow_hooks.journal import Point, count_unsent, mark_sent, read_unsent
+from mlflow_hooks.journal import count_unsent, mark_sent, read_unsent
+from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import (
     Ending,
     Identity,

@@ -5,83 +5,25 @@ logged. ``points.sent`` holds how many of its bytes MLflow has acknowledged.
 """
 
 import errno
-import json
-import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from mlflow_hooks import contract
 from mlflow_hooks.fence import Fence
-from mlflow_hooks.state_folder import report, sendable, write_whole
+from mlflow_hooks.points import Point, Times, quoted
+from mlflow_hooks.repeats import Repeats
+from mlflow_hooks.state_folder import report, write_whole
 
 POINTS = "points.jsonl"
 SENT = "points.sent"
 KEPT = "points.kept"
 """How many bytes of the journal a store of objects holds, where there is one: MLflow gets no more than these."""
-MOST_STEP: Final = 2**63
-"""MLflow keeps steps in 64 bits."""
 ONCE: Final = frozenset({contract.METRIC_OBJECTIVE_FIRST, contract.METRIC_STEPS_BACK, contract.METRIC_STEPS_TOTAL})
 """What a trial logs one time over all its attempts."""
-_OURS: Final = "specon."
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One logged value. ``timestamp`` is in milliseconds since 1970, as MLflow wants it."""
-
-    key: str
-    value: float
-    step: int
-    timestamp: int
-
-    def encode(self) -> bytes:
-        """Return the point as a line; NaN and infinities are written as Python's json does."""
-        value = repr(self.value) if math.isfinite(self.value) else json.dumps(self.value)
-        line = f'{{"key": {_quoted(self.key)}, "value": {value}, "step": {self.step}, "timestamp": {self.timestamp}}}\n'
-        return line.encode()
-
-    @classmethod
-    def decode(cls, line: bytes) -> "Point | None":
-        """Read a line back; None where it holds no point."""
-        try:
-            fields = json.loads(line)
-            point = cls(sendable(fields["key"]), float(fields["value"]), int(fields["step"]), int(fields["timestamp"]))
-        except (ValueError, TypeError, KeyError, OverflowError):
-            return None
-        # An older version journalled any step, and one that MLflow cannot keep would hold up all points after it.
-        return point if point.step < MOST_STEP else None
-
-
-@lru_cache(maxsize=1024)
-def _quoted(key: str) -> str:
-    return json.dumps(key)
-
-
-@dataclass(slots=True)
-class _Rise:
-    """Steps of a key that grew: the ``last`` of them, and how many ``times`` it was logged at that.
-
-    ``start`` is how many bytes the journal had before it, None where another trial logged it.
-    """
-
-    last: int
-    times: int
-    start: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Stamp:
-    """The step and the time of the newest point of a key, and whether its steps ever went back."""
-
-    step: int
-    timestamp: int
-    goes_back: bool
 
 
 class Journal:
@@ -91,9 +33,7 @@ class Journal:
     value that they logged last, ``stride`` how far the highest step is from the one before. Steps of a key grow, but
     for a script that counts from 0 again, as in a second phase: the value that was logged last is the one that counts.
 
-    An attempt repeats what came after its checkpoint, and logs that once more. ``fresh`` tells what of it is new. A
-    step that an earlier attempt went beyond is not. In the last step of that attempt, the first values are not, as many
-    as it logged: it may have been killed in the middle, and what comes after these is new.
+    An attempt logs once more what came after its checkpoint: ``repeats`` tells what of that is new.
 
     An attempt that was replaced and does not know it yet writes nothing more: the next one takes the fence before it
     reads.
@@ -118,10 +58,8 @@ class Journal:
         self.high_water: dict[str, int] = {}
         self.latest: dict[str, float] = {}
         self.stride: dict[str, int] = {}
-        self._repeats_from: int | None = None
-        self._repeats: dict[str, list[_Rise]] = {}
-        self._held: dict[str, Point] = {}
-        self._newest: dict[str, _Stamp] = {}
+        self.repeats = Repeats(self.latest)
+        self._times = Times()
         self._open()
 
     def _open(self) -> None:
@@ -144,11 +82,10 @@ class Journal:
         for line in lines:
             if (point := Point.decode(line)) is not None:
                 self._count(point)
-                if self._repeats_from is None or offset >= self._repeats_from:
-                    self._expect(point, offset)
+                self.repeats.expect(point, offset)
             offset += len(line) + 1
         known = ONCE & self.high_water.keys()
-        fresh = [point for point in self.fresh(self._waiting) if point.key not in known]
+        fresh = [point for point in self.repeats.fresh(self._waiting) if point.key not in known]
         self._unwritten = self._lines(fresh)
         self._waiting = []
 
@@ -173,11 +110,10 @@ class Journal:
             lines = list(_unsent_lines(self.path.parent, offset))
         except OSError:
             return  # a disk that fails must not end a training
-        self._repeats_from = offset
-        self._repeats.clear()
+        self.repeats.begin_at(offset)
         for line in lines:
             if (point := Point.decode(line)) is not None:
-                self._expect(point, offset)
+                self.repeats.expect(point, offset)
             offset += len(line)
 
     def repeated_beyond(self) -> int | None:
@@ -185,39 +121,7 @@ class Journal:
 
         That is the end of the file, unless this attempt is still repeating what earlier ones logged.
         """
-        starts = [rises[0].start for key, rises in self._repeats.items() if rises and not key.startswith(_OURS)]
-        if not starts:
-            return os.fstat(self._handle).st_size
-        known = [start for start in starts if start is not None]
-        return min(known) if len(known) == len(starts) else None
-
-    def fresh(self, points: Iterable[Point]) -> list[Point]:
-        """Return what is new of ``points``, which this attempt logs, and what has become so with them."""
-        return [new for point in points for new in self._new_with(point)]
-
-    def finished(self) -> list[Point]:
-        """Return what is new as a repeated step is finished: its last values, where there were to be more of them."""
-        return [point for key in list(self._held) if (point := self._let_go(key)) is not None]
-
-    def _new_with(self, point: Point) -> list[Point]:
-        held = self._held.get(point.key)
-        became = self._let_go(point.key) if held is not None and held.step != point.step else None
-        before = [] if became is None else [became]
-        rises = self._repeats.get(point.key)
-        if not rises or point.step > rises[0].last:
-            self._repeats.pop(point.key, None)
-            return [*before, point]
-        if point.step == rises[0].last:
-            rises[0].times -= 1
-            self._held[point.key] = point
-            if not rises[0].times:
-                self._let_go(point.key)
-        return before
-
-    def _let_go(self, key: str) -> Point | None:
-        """Expect no more of the step that is repeated; return its last value, if it is not the one that is there."""
-        rise, held = self._repeats[key].pop(0), self._held.pop(key)
-        return held if rise.times and held.value != self.latest[key] else None
+        return self.repeats.begun_at if self.repeats.going_on else os.fstat(self._handle).st_size
 
     def ours(self) -> bool:
         """Return whether no later attempt has begun, however late this one sees what others write."""
@@ -232,7 +136,7 @@ class Journal:
         self.append(new)
         for point in new:
             self._count(point)
-            self._expect(point, None)
+            self.repeats.expect(point, None)
 
     def note(self, key: str, step: int, value: float) -> None:
         """Add one value of now, unless ``key`` was logged at that step or beyond."""
@@ -244,45 +148,10 @@ class Journal:
             self.stride[point.key] = point.step - before
         self.high_water[point.key] = point.step if before is None else max(before, point.step)
         self.latest[point.key] = point.value
-        self._note_stamp(point)
-
-    def _expect(self, point: Point, offset: int | None) -> None:
-        """Expect a point of an earlier attempt, which stands at ``offset``, once more."""
-        rises = self._repeats.setdefault(point.key, [])
-        if not rises or point.step < rises[-1].last:
-            if self._repeats_from is None:
-                rises.clear()
-            rises.append(_Rise(point.step, 1, offset))
-        elif point.step == rises[-1].last:
-            rises[-1].times += 1
-        else:
-            rises[-1].last, rises[-1].times = point.step, 1
-
-    def _note_stamp(self, point: Point) -> None:
-        before = self._newest.get(point.key)
-        goes_back = before is not None and (before.goes_back or point.step < before.step)
-        self._newest[point.key] = _Stamp(point.step, point.timestamp, goes_back)
-
-    def _stamped(self, point: Point) -> Iterator[Point]:
-        """Yield a point with a time by which it is the newest where its step alone does not tell.
-
-        MLflow takes the newest at a step, and who reads a history that goes back takes the newest of all: the clocks of
-        two machines may differ by more than a step takes, and two values may come within a millisecond.
-        """
-        before = self._newest.get(point.key)
-        if before is not None and (before.goes_back or point.step <= before.step):
-            earliest = before.timestamp + (1 if point.step <= before.step else 0)
-            point = replace(point, timestamp=max(point.timestamp, earliest))
-            first = contract.METRIC_STEPS_BACK not in self._newest and not point.key.startswith(_OURS)
-            if first and point.step < before.step:
-                marker = Point(contract.METRIC_STEPS_BACK, float(before.step), 0, point.timestamp)
-                self._note_stamp(marker)
-                yield marker
-        self._note_stamp(point)
-        yield point
+        self._times.note(point)
 
     def _lines(self, points: Iterable[Point]) -> bytes:
-        return b"".join(stamped.encode() for point in points for stamped in self._stamped(point))
+        return b"".join(timed.encode() for point in points for timed in self._times.timed(point))
 
     def missing(self, key: str, step: int) -> range:
         """Return the steps before ``step`` at which ``key`` was due after what earlier attempts logged of it.
@@ -402,14 +271,14 @@ def read_points(folder: Path, keys: Collection[str], offset: int = 0) -> tuple[l
 
     A journal that is shorter than that is another one: it is read from its beginning.
     """
-    quoted = [_quoted(key).encode() for key in keys]
+    wanted = [quoted(key).encode() for key in keys]
     path, points = folder / POINTS, list[Point]()
     size = path.stat().st_size if path.exists() else 0
     offset = offset if offset <= size else 0
     for line in _unsent_lines(folder, offset) if size > offset else ():
         offset += len(line)
         # Most lines may be of other keys, and decoding takes long where there are millions.
-        point = Point.decode(line) if any(key in line for key in quoted) else None
+        point = Point.decode(line) if any(key in line for key in wanted) else None
         if point and point.key in keys:
             points.append(point)
     return points, offset

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from mlflow_hooks import contract
 from mlflow_hooks.cpu_use import CpuMeter, WaitMeter
-from mlflow_hooks.journal import MOST_STEP, Journal, Point
+from mlflow_hooks.journal import Journal
+from mlflow_hooks.points import MOST_STEP, Point
 from mlflow_hooks.state_folder import report, sendable
 
 CPU_EVERY_S: Final = 0.25
@@ -47,7 +48,7 @@ class Metrics:
             return
         named = {sendable(key): value for key, value in values.items()}
         numbers = {key: number for key, value in named.items() if (number := self._number(key, value)) is not None}
-        fresh = self._journal.fresh(_points(numbers, step))
+        fresh = self._journal.repeats.fresh(_points(numbers, step))
         if self._to_continue:
             self._warn_of_gaps((point.key for point in fresh), step)
         objective = next((point.value for point in reversed(fresh) if point.key == self._objective), None)
@@ -66,19 +67,19 @@ class Metrics:
             extra |= self._cpu_use()
         if math.isfinite(objective) and self._is_first(contract.METRIC_OBJECTIVE_FIRST):
             extra[contract.METRIC_OBJECTIVE_FIRST] = objective
-        return self._journal.fresh(_points(extra, step))
+        return self._journal.repeats.fresh(_points(extra, step))
 
     def finish_steps(self) -> None:
         """Journal what is known to count only now: no step is repeated any more that an earlier attempt was killed in.
 
         It is called before a checkpoint, and at the end. A step of a metric may be many of the training.
         """
-        if became := self._journal.finished():
+        if became := self._journal.repeats.finished():
             self._journal.append(became)
 
     def log_cpu(self, step: int) -> None:
         """Journal the CPU seconds that came to the end of training, after its last step."""
-        if self._cpu_at > -math.inf and (fresh := self._journal.fresh(_points(self._cpu_use(), step))):
+        if self._cpu_at > -math.inf and (fresh := self._journal.repeats.fresh(_points(self._cpu_use(), step))):
             self._journal.append(fresh)
 
     def steps_total(self, total: int, step: int) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mlflow_hooks import contract
-from mlflow_hooks.journal import Point
+from mlflow_hooks.points import Point
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

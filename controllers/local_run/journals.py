@@ -17,7 +17,8 @@ from controllers.core.objectives import went_back
 from controllers.core.ports import MetricSource
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
-from mlflow_hooks.journal import Point, read_points
+from mlflow_hooks.journal import read_points
+from mlflow_hooks.points import Point
 
 _OURS: Final = (
     *(contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT),

@@ -17,7 +17,8 @@ from controllers.worlds.local.beginnings import beginning
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob, file_name
 from mlflow_hooks import contract
-from mlflow_hooks.journal import POINTS, Point
+from mlflow_hooks.journal import POINTS
+from mlflow_hooks.points import Point
 from mlflow_hooks.printed.lines import lines_of
 from mlflow_hooks.printed.metric_steps import MetricSteps
 from mlflow_hooks.printed.named import NamedReader

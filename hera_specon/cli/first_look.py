@@ -16,7 +16,8 @@ from hera_specon.cli.one_line import OneLine, built
 from hera_specon.cli.output import say
 from hera_specon.display.screens import PlainScreen
 from hera_specon.settings import Objective, maximize, minimize
-from mlflow_hooks.journal import POINTS, Point
+from mlflow_hooks.journal import POINTS
+from mlflow_hooks.points import Point
 from mlflow_hooks.printed.lines import lines_of
 from mlflow_hooks.printed.named import kept_name, printed_metrics
 

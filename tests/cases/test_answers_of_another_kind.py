@@ -16,7 +16,7 @@ from controllers.tracking.trial_runs import open_trial_run
 from controllers.worlds.local.pulse import answers
 from hera_specon.cluster.sweep_state import tracked_sweeps
 from hera_specon.records.tracked import tracked_record
-from mlflow_hooks.journal import Point
+from mlflow_hooks.points import Point
 from mlflow_hooks.tracking_server import RestServer, TrackingError
 from tests.io_faults.bad_server import BadServer
 

@@ -12,7 +12,8 @@ from controllers.local_run import finishing
 from controllers.local_run.finishing import Courier, Lack, wait_for
 from controllers.local_run.services import RunServices
 from mlflow_hooks.delivery import DeletedRunError
-from mlflow_hooks.journal import Journal, Point
+from mlflow_hooks.journal import Journal
+from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import Ending, Identity, Run, write_ending, write_identity, write_run
 from mlflow_hooks.tracking_server import REFUSED, TrackingError
 

@@ -17,7 +17,8 @@ from controllers.local_run.postman import Postman
 from controllers.worlds.local.jobs import LocalJob
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
-from mlflow_hooks.journal import Journal, Point
+from mlflow_hooks.journal import Journal
+from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import Ending, Identity, read_ending, write_ending, write_identity
 from mlflow_hooks.tracking_server import REFUSED, TrackingError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_hooks.journal import Point
+from mlflow_hooks.points import Point
 
 pytestmark = [pytest.mark.adapter, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlflow_hooks.journal import Point
+from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import read_ending
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ from kubernetes import client
 from controllers.worlds.argo.calls.api import KubeApi
 from controllers.worlds.argo.calls.errors import TooManyRequestsError, UnavailableError
 from mlflow_hooks.delivery import deliver_leftovers
-from mlflow_hooks.journal import Journal, Point, count_unsent
+from mlflow_hooks.journal import Journal, count_unsent
+from mlflow_hooks.points import Point
 from mlflow_hooks.sender import Sender
 from mlflow_hooks.state_folder import Identity, write_identity
 from mlflow_hooks.tracking_server import MOST_REST_S, RestServer, TrackingError

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlflow_hooks import trial
-from mlflow_hooks.journal import POINTS, Point
+from mlflow_hooks.journal import POINTS
+from mlflow_hooks.points import Point
 
 TRIAL = "s.a"
 STEPS = 8

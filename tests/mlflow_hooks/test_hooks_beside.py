@@ -16,7 +16,8 @@ import pytest
 from mlflow_hooks import MigrationExit, TrialSession, checkpoints, linux_system, saving, trial
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.fence import Fence
-from mlflow_hooks.journal import Journal, Point
+from mlflow_hooks.journal import Journal
+from mlflow_hooks.points import Point
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 

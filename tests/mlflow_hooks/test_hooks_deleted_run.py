@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from mlflow_hooks.delivery import Delivery
-from mlflow_hooks.journal import Journal, Point, count_unsent
+from mlflow_hooks.journal import Journal, count_unsent
+from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import Identity, write_identity
 from mlflow_hooks.tracking_server import REFUSED, TrackingError
 

@@ -11,7 +11,8 @@ import pytest
 from mlflow_hooks import MigrationExit, fence, trial
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
-from mlflow_hooks.journal import Journal, Point, read_unsent
+from mlflow_hooks.journal import Journal, read_unsent
+from mlflow_hooks.points import Point
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlflow_hooks.journal import POINTS, Journal, Point, count_unsent, mark_sent, read_unsent, sent_bytes
+from mlflow_hooks.journal import POINTS, Journal, count_unsent, mark_sent, read_unsent, sent_bytes
 from mlflow_hooks.metrics import Metrics
+from mlflow_hooks.points import Point
 from tests.property_examples import examples
 
 

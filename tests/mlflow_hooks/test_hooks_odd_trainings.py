@@ -13,7 +13,8 @@ from mlflow_hooks import interruption, state_folder, trial
 from mlflow_hooks import saving as saving_module
 from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.interruption import Ownership
-from mlflow_hooks.journal import Journal, Point, read_unsent
+from mlflow_hooks.journal import Journal, read_unsent
+from mlflow_hooks.points import Point
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 

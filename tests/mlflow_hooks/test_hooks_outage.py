@@ -7,7 +7,8 @@ import pytest
 from mlflow import MlflowClient
 
 from mlflow_hooks import deliver_leftovers
-from mlflow_hooks.journal import Journal, Point, count_unsent
+from mlflow_hooks.journal import Journal, count_unsent
+from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import Ending, Identity, write_ending, write_identity
 from tests.mlflow_hooks.hook_jobs import RunJob, Server, StartJob, wait_for
 

@@ -13,7 +13,8 @@ from mlflow import MlflowClient
 
 from mlflow_hooks import delivery
 from mlflow_hooks.delivery import Delivery
-from mlflow_hooks.journal import Journal, Point
+from mlflow_hooks.journal import Journal
+from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import Identity, write_identity
 from mlflow_hooks.tracking_server import (
     EXISTS,

@@ -14,9 +14,10 @@ from mlflow_hooks.checkpoints import Checkpoints
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.folder_objects import FolderObjects
 from mlflow_hooks.head import Head, StoredCheckpoint, StoredFile
-from mlflow_hooks.journal import Journal, Point, kept_bytes, mark_sent, read_unsent
+from mlflow_hooks.journal import Journal, kept_bytes, mark_sent, read_unsent
 from mlflow_hooks.mirror import Mirror, ReplacedError, drop_checkpoints
 from mlflow_hooks.objects import ObjectStore, StaleVersionError, StoreError
+from mlflow_hooks.points import Point
 from mlflow_hooks.run_artifacts import RunArtifacts
 from mlflow_hooks.store_address import open_store
 from mlflow_hooks.tracking_server import RestServer

@@ -27,7 +27,8 @@ from controllers.worlds.local.workflow import read_workflow
 from hera_specon.records.run_folder import load_run, run_states
 from hera_specon.report.page import page
 from mlflow_hooks import contract
-from mlflow_hooks.journal import POINTS, Point
+from mlflow_hooks.journal import POINTS
+from mlflow_hooks.points import Point
 from tests.controllers.worlds.argo.conftest import TIMING, fake  # noqa: F401 - a fixture
 from tests.controllers.worlds.argo.fake_api import FakeApi
 from tests.version_skew.half_done import STEPS, STOP_AT, TRIAL, TRIALS, HalfDone, Kept, train

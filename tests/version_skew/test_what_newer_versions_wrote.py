@@ -13,7 +13,7 @@ from controllers.core.results import RunResult, TrialResult
 from controllers.record.timeline import read_timeline
 from controllers.worlds.local.engine_files import StateFile
 from controllers.worlds.local.jobs import load_ledger
-from mlflow_hooks.journal import Point
+from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import read_ending, read_identity, read_run
 from tests.version_skew.half_done import HalfDone, Kept
 

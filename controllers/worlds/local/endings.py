@@ -7,7 +7,8 @@ from controllers.core.after_attempt import EXIT_TERMINATED
 from controllers.worlds.local.processes import Exit
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.interruption import OWNER
-from mlflow_hooks.journal import POINTS, Point
+from mlflow_hooks.journal import POINTS
+from mlflow_hooks.points import Point
 from mlflow_hooks.presence import Presence
 
 _HIDDEN: Final = 1

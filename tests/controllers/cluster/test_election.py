@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import assume, settings
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from controllers.cluster.election import (
     Create,
@@ -80,6 +80,11 @@ class Candidate:
             self.under_way = self.asked = None
 
 
+def one_of(candidates: list[Candidate], draw: st.DataObject) -> Candidate:
+    """Return any of those to which something can happen: to draw others and to drop them fails for want of examples."""
+    return candidates[draw.draw(st.integers(0, len(candidates) - 1))]
+
+
 class Electing(RuleBasedStateMachine):
     """Three candidates whose requests and answers are delayed, reordered between them, and lost; any may die."""
 
@@ -101,42 +106,61 @@ class Electing(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(number=st.integers(0, 2), leaving=st.sampled_from([False] * 9 + [True]))
-    def a_round_begins(self, number: int, leaving: bool) -> None:  # noqa: FBT001 - hypothesis passes it
-        assume(self.candidates[number].under_way is None)
-        self.candidates[number].begin(leaving=leaving)
+    @property
+    def idle(self) -> list[Candidate]:
+        return [one for one in self.candidates if one.under_way is None]
 
-    @rule(number=st.integers(0, 2))
-    def a_request_arrives(self, number: int) -> None:
-        candidate = self.candidates[number]
-        assume(candidate.asked is not None and not candidate.answered)
+    @property
+    def busy(self) -> list[Candidate]:
+        return [one for one in self.candidates if one.under_way is not None]
+
+    @property
+    def asking(self) -> list[Candidate]:
+        return [one for one in self.busy if one.asked is not None and not one.answered]
+
+    @property
+    def answered(self) -> list[Candidate]:
+        return [one for one in self.busy if one.answered]
+
+    @precondition(lambda self: self.idle)
+    @rule(draw=st.data(), leaving=st.sampled_from([False] * 9 + [True]))
+    def a_round_begins(self, draw: st.DataObject, leaving: bool) -> None:  # noqa: FBT001 - hypothesis passes it
+        one_of(self.idle, draw).begin(leaving=leaving)
+
+    @precondition(lambda self: self.asking)
+    @rule(draw=st.data())
+    def a_request_arrives(self, draw: st.DataObject) -> None:
+        candidate = one_of(self.asking, draw)
         assert candidate.asked is not None
         candidate.answer, candidate.answered = self.stored.carry_out(candidate.asked), True
 
-    @rule(number=st.integers(0, 2))
-    def an_answer_arrives(self, number: int) -> None:
-        assume(self.candidates[number].answered and self.candidates[number].under_way is not None)
-        self.candidates[number].receive()
+    @precondition(lambda self: self.answered)
+    @rule(draw=st.data())
+    def an_answer_arrives(self, draw: st.DataObject) -> None:
+        one_of(self.answered, draw).receive()
 
-    @rule(number=st.integers(0, 2))
-    def a_whole_round_goes_well(self, number: int) -> None:
-        assume(self.candidates[number].under_way is None)
-        self.candidates[number].begin(leaving=False)
-        go_on(self.candidates[number], self.stored)
+    @precondition(lambda self: self.idle)
+    @rule(draw=st.data())
+    def a_whole_round_goes_well(self, draw: st.DataObject) -> None:
+        self._go_through_a_round(one_of(self.idle, draw))
+
+    def _go_through_a_round(self, candidate: Candidate) -> None:
+        candidate.begin(leaving=False)
+        go_on(candidate, self.stored)
 
     @rule(rounds=st.integers(1, 8), silent=st.integers(0, 2))
     def one_is_cut_off_while_the_others_go_on(self, rounds: int, silent: int) -> None:
         for _ in range(rounds):
             for number, candidate in enumerate(self.candidates):
                 if number != silent and candidate.under_way is None:
-                    self.a_whole_round_goes_well(number)
+                    self._go_through_a_round(candidate)
             self.at_most_one_leads()
             self.now += TIMING.retry
 
-    @rule(number=st.integers(0, 2))
-    def a_request_or_its_answer_is_lost(self, number: int) -> None:
-        assume(self.candidates[number].under_way is not None)
-        self.candidates[number].fail()
+    @precondition(lambda self: self.busy)
+    @rule(draw=st.data())
+    def a_request_or_its_answer_is_lost(self, draw: st.DataObject) -> None:
+        one_of(self.busy, draw).fail()
 
     @rule(number=st.integers(0, 2))
     def a_process_dies_and_another_starts(self, number: int) -> None:

@@ -14,7 +14,8 @@ from controllers.worlds.local.workflow import PodStep
 from hera_specon.display.tables import warnings
 from hera_specon.records.comparison import comparison_rows
 from mlflow_hooks import contract
-from mlflow_hooks.journal import POINTS, Journal, Point
+from mlflow_hooks.journal import POINTS, Journal
+from mlflow_hooks.points import Point
 
 TRIAL = TrialId("uid.s.a")
 

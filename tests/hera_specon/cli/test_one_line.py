@@ -23,7 +23,7 @@ from hera_specon.cli import main
 from hera_specon.cli.backend import Backend, Workflow
 from hera_specon.trial_values import trial_values
 from hera_specon.workflow_file import load_workflow
-from mlflow_hooks.journal import Point
+from mlflow_hooks.points import Point
 from tests.hera_specon.report.example_run import write_example_run
 
 TRAIN = """

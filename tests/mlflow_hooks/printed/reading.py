@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlflow_hooks.journal import Point
+from mlflow_hooks.points import Point
 from mlflow_hooks.printed.command import read_by
 from mlflow_hooks.printed.form import PrintedForm
 

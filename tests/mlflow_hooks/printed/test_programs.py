@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlflow_hooks import contract
-from mlflow_hooks.journal import Point
+from mlflow_hooks.points import Point
 from mlflow_hooks.printed.form import PrintedForm
 from tests.mlflow_hooks.hook_jobs import Server
 from tests.mlflow_hooks.printed.reading import COUNTED, LOSS, Readings
