@@ -21,14 +21,13 @@ from mlflow_hooks.journal import POINTS
 from mlflow_hooks.points import Point
 from mlflow_hooks.printed.lines import lines_of
 from mlflow_hooks.printed.metric_steps import MetricSteps
-from mlflow_hooks.printed.named import NamedReader
+from mlflow_hooks.printed.named import NamedReader, no_number
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
 _AT_ONCE: Final = 2**22
 """Bytes of a log that are read at once."""
 _LONGEST_LINE: Final = 2**16
 """Bytes of a line that are read at most."""
-_LONGEST_TOLD: Final = 200
 _PRINTED: Final = "printed"
 
 
@@ -139,8 +138,7 @@ class PrintedObjectives:
             read = followed.reader.read(line)
             if read.odd and not self._said:
                 self._said = True
-                told = f"{objective}={read.odd[0]!r} is no number and counts as none"
-                self._say(f"{job.trial}: {told}, in the line {line[:_LONGEST_TOLD]!r}")
+                self._say(f"{job.trial}: {no_number(objective, read.odd[0], line)}")
             for _, value in read.values:
                 followed.points.append(followed.next(objective, value, read.step, int(self._epoch() * 1000)))
                 if math.isfinite(value):

@@ -4,7 +4,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mlflow_hooks.printed.numbers import MOST_WHOLE
+from mlflow_hooks.points import MOST_STEP
 
 _FIRST: Final = 1
 """A count that is back here or below it has begun again."""
@@ -38,6 +38,6 @@ class MetricSteps:
             if told <= _FIRST and told < self._told.get(name, told):
                 self._passed[name] = newest + 1 - told
             self._told[name] = told
-            newest = min(max(newest, told + self._passed.get(name, 0)), MOST_WHOLE - 1)
+            newest = min(max(newest, told + self._passed.get(name, 0)), MOST_STEP - 1)
         self._newest[name] = newest
         return newest

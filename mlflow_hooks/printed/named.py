@@ -18,6 +18,7 @@ MOST_VALUES: Final = 100
 """Values of a line that are read."""
 _LONGEST_NAME: Final = 250
 _LONGEST_LINE: Final = 4096
+_LONGEST_TOLD: Final = 200
 _LEVELS: Final = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL"})
 _LEAD: Final = frozenset({"a", "an", "the", "and", "with", "at", "got", "has", "now", "new", "current"})
 """Words before a metric's name that make it no other metric: ``finished with loss 0.31``."""
@@ -114,6 +115,11 @@ class NamedReader:
         rate = "/" in name and not _RATES.isdisjoint(name.casefold().split("/")[1:])
         words = name.casefold().split()
         return rate or words[-1] in _STEPS or name.casefold() in _COUNTERS or _tells_step(words)
+
+
+def no_number(name: str, text: str, line: str) -> str:
+    """Return in words that what stands where a metric has its value is no number."""
+    return f"{name}={text!r} is no number and counts as none, in the line {line[:_LONGEST_TOLD]!r}"
 
 
 def kept_name(name: str) -> str:

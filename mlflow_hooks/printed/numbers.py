@@ -7,6 +7,8 @@ import math
 import re
 from typing import Final
 
+from mlflow_hooks.points import MOST_STEP
+
 _LONGEST: Final = 200
 """Characters of a value that are looked at; a longer one is no number."""
 _FINITE: Final = re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:,\d{3})+\.\d+|\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
@@ -28,8 +30,6 @@ _BEFORE: Final = "\"'([{ \t"
 _AFTER: Final = "\"')]}.,;:!? \t*↑↓"
 """What a sentence, a list or a mark of the best value may put after a number."""
 _THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+", re.ASCII)
-MOST_WHOLE: Final = 2**63
-"""MLflow keeps steps in 64 bits."""
 
 
 def number(text: str) -> float | None:
@@ -61,7 +61,7 @@ def whole(text: str) -> int | None:
     digits = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
     if digits.isascii() and digits.isdigit() and len(digits) < _LONGEST:
         exact = int(digits)
-        return exact if exact < MOST_WHOLE else None
+        return exact if exact < MOST_STEP else None
     return whole_of(number(digits))
 
 
@@ -69,4 +69,4 @@ def whole_of(value: object) -> int | None:
     """Return the step that a number is, None where MLflow can keep none of the kind."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    return int(value) if 0 <= value < MOST_WHOLE and value == int(value) else None
+    return int(value) if 0 <= value < MOST_STEP and value == int(value) else None

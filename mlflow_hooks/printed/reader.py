@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mlflow_hooks.printed.form import MOST_NAMES, NOT_THEIRS, STEPS, PrintedForm, compile_pattern
 from mlflow_hooks.printed.lines import ENDS, clean
-from mlflow_hooks.printed.named import MOST_VALUES, NamedReader, kept_name
+from mlflow_hooks.printed.named import MOST_VALUES, NamedReader, kept_name, no_number
 from mlflow_hooks.printed.numbers import number, whole, whole_of
 
 LONGEST_LINE: Final = 2**16
@@ -136,7 +136,7 @@ class PrintedReader:
         values = {name: _number(value) for name, value in given.items()}
         for name in [name for name, value in values.items() if isinstance(value, str)]:
             line = ENDS.split(lines[begins : begins + _LONGEST_TOLD], maxsplit=1)[0].decode(errors="replace")
-            self._note(name, f"{name}={values.pop(name)!r} is no number and counts as none, in the line {line!r}")
+            self._note(name, no_number(name, str(values.pop(name)), line))
         for name in values.keys() - self._names:
             if len(self._names) >= MOST_NAMES or name.startswith(NOT_THEIRS):
                 del values[name]

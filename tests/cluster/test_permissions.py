@@ -327,7 +327,8 @@ def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(
         bench.until(lambda: bench.trial("a").phase is Phase.SUCCEEDED)
         assert bench.steps("a") == list(range(300))
         assert bench.trial("a").moves == 1
-        assert until(lambda: {"Moving", "Resized"} <= _reasons(admin, bench._namespace))
+        until(lambda: {"Moving", "Resized"} <= _reasons(admin, bench._namespace))
+        assert {"Moving", "Resized"} <= _reasons(admin, bench._namespace)
     finally:
         bench._api = admin
         bench.close()
@@ -336,7 +337,7 @@ def test_a_sweep_with_a_resize_and_a_move_passes_with_these_permissions_alone(
 
 def _take_over(bench: ArgoBench, account: KubeApi) -> None:
     """Let the account drive the bench's world from here on, as a controller that starts again."""
-    assert until(lambda: not refused(_list(PODS), account, bench._namespace))
+    assert until(lambda: not any(refused(deed, account, bench._namespace) for deed in DEEDS.values()))
     before, bench._api = bench._api, account
     bench._events.close()
     bench._events = EventWriter(account)

@@ -74,6 +74,8 @@ class ArgoWorld:
         self._epoch_ahead_s = campaign.created_epoch_s - time.monotonic()
         self._executor = Executor(view.api, view.writes, events, run_of, self._epoch)
         self._looks = Looks(view, campaign)
+        # What the last advance saw: in between, whoever asks may take looks, whose changes nobody was told of.
+        self._advanced_to = self._looks.last
         self._rest_until = 0.0
 
     @property
@@ -99,7 +101,8 @@ class ArgoWorld:
         self._epoch_ahead_s = self._campaign.created_epoch_s + now - began
         if began < self._rest_until or self._age_s() > self._timeouts.stale:
             return False
-        before, seen = self._looks.last, self._looks.look()
+        before = self._advanced_to
+        self._advanced_to = seen = self._looks.look()
         uids = frozenset(state.attempt.uid for state in seen.states.values() if state.attempt)
         self._executor.forget_all_but(uids)
         self._denied.forget_all_but(uids)

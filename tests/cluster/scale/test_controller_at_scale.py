@@ -21,7 +21,7 @@ def test_simulated_trials_are_resized_and_moved_and_nothing_is_left_behind(tmp_p
     with Progress(console=Console(stderr=True)) as progress:
         found = measure(SMALL, progress, logs=tmp_path)
     assert found.ticks > 0
-    assert found.actions.get("resize/accepted", 0) > 0
+    assert found.actions.get("resize/done", 0) > 0
     assert found.moves_completed >= 1
     assert 1 <= found.moves_told <= found.moves_completed
     assert "MLflow does not answer" not in (tmp_path / "controller.log").read_text()

@@ -11,7 +11,7 @@ from controllers.core.actions import Resize
 from controllers.core.model import Phase, TrialId
 from controllers.core.ports import OutcomeKind
 from controllers.worlds.argo.deciding import denied_shares
-from tests.controllers.worlds.argo.conftest import Bench
+from tests.controllers.worlds.argo.conftest import Bench, eventually
 from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, node, pod, stamp, trial
 
 A = TrialId(trial("a"))
@@ -49,6 +49,17 @@ def test_a_share_counts_when_the_kubelet_has_given_it(bench: Bench) -> None:
     assert bench.trial().base_cpu == 0.1
     bench.until(lambda: "Resized" in bench.told.reasons)
     assert bench.world.results({})[0].resizes == 1
+
+
+def test_a_share_that_somebody_sees_between_two_advances_is_told_all_the_same(bench: Bench) -> None:
+    bench.put("pods", pod(on="n1"))
+    bench.begin()
+    assert bench.world.apply(Resize(A, 0.25)).done
+    bench.settle()
+    grant(bench, "250m")
+    eventually(lambda: bench.trial().cpu == 0.25)
+    bench.world.advance(time.time() - BEGAN)
+    eventually(lambda: "Resized" in bench.told.reasons)
 
 
 def test_the_number_of_resizes_outlives_the_controller_but_for_the_last_few(bench: Bench) -> None:
