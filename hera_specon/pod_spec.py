@@ -21,7 +21,7 @@ from hera.workflows.models import (
     VolumeMount,
 )
 
-from controllers.core import labels
+from controllers.core import foreign_yaml, labels
 from controllers.core.expressions import (
     HELPER_CPU,
     HELPER_MEMORY,
@@ -125,7 +125,7 @@ def _with_helper(given: object, name: str) -> list[Any]:
 
 def _parse_patch(patch: str) -> Mapping[str, Any]:
     try:
-        given = yaml.safe_load(patch)
+        given = foreign_yaml.parsed(patch)
     except yaml.YAMLError as error:
         problem = f"pod_spec_patch= is no YAML: {patch!r}"
         raise SweepError(problem) from error

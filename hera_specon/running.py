@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -160,6 +161,7 @@ def run(
         MissingObjectiveError: trials have ended without the objective, and the others did not begin.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
+    from controllers.driving.stop_signals import STILL_ENDING, heard_while  # noqa: PLC0415
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - MLflow's import takes seconds
     from hera_specon.advice import advice  # noqa: PLC0415
 
@@ -188,7 +190,8 @@ def run(
         chosen = policies or chosen_policies(backend, (), manifest, source)
         for told in advice(manifest, Path.cwd()):
             screen.say(f"Warning: {told}")
-        done = backend.run_locally(manifest, source, chosen, settings, screen)
+        run_it = partial(backend.run_locally, manifest, source, chosen, settings, screen)
+        done = heard_while(run_it, lambda: screen.say(STILL_ENDING))
         if done.lacking:
             screen.say(f"{done.lacking}; the same call sends the rest")
     done.conclude()

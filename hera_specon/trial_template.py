@@ -53,6 +53,7 @@ from hera_specon.several_objectives import aims_notes
 from hera_specon.space import Point
 from hera_specon.trial_retries import gang_trial_retries, trial_retries
 from mlflow_hooks import contract
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.printed import carried
 from mlflow_hooks.printed.command import read_by
 
@@ -384,7 +385,7 @@ def _own_tags(given: list[EnvVar]) -> tuple[list[EnvVar], dict[str, Any]]:
     for variable in given:
         if variable.name == contract.ENV_RUN_CONTEXT:
             try:
-                tags |= json.loads(variable.value or "{}")
+                tags |= parsed(variable.value or "{}")
             except (ValueError, TypeError) as error:
                 message = f"env: {contract.ENV_RUN_CONTEXT} is {variable.value!r:.200}, and no JSON object of tags"
                 raise SweepError(message) from error

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from hera.workflows import Workflow
 
+from controllers.core import foreign_yaml
 from hera_specon.errors import NoWorkflowError, SweepError, WorkflowFileError
 from hera_specon.manifest import check_document, sweeps_of
 from hera_specon.own_output import printing_to_stderr
@@ -135,7 +136,7 @@ def _naming_the_line(path: Path) -> Iterator[None]:
 
 def _from_yaml(path: Path) -> dict[str, Any]:
     try:
-        manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
+        manifest = foreign_yaml.parsed(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise WorkflowFileError(path, f"is not a single YAML document: {error}") from error
     if (

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.state_folder import report, sync
 
 KEPT: Final = 2
@@ -186,7 +187,7 @@ class Checkpoints:
                 if copy == _MOST_COPIES:
                     raise
                 continue
-            manifest = json.loads((beside / MANIFEST).read_text())
+            manifest = parsed((beside / MANIFEST).read_text())
             # What the other had logged by then stands in its own journal.
             own = {"cpu_seconds": cpu_seconds, "points": None}
             (beside / MANIFEST).write_text(json.dumps({**manifest, **own}, indent=1))
@@ -227,7 +228,7 @@ def _sha256(path: Path) -> str:
 
 def _verified(folder: Path) -> Checkpoint:
     try:
-        manifest = json.loads((folder / MANIFEST).read_text())
+        manifest = parsed((folder / MANIFEST).read_text())
         checkpoint = Checkpoint(
             int(manifest["step"]),
             folder,

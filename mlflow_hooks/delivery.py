@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from mlflow_hooks import contract
-from mlflow_hooks.journal import count_unsent, mark_sent, read_unsent
+from mlflow_hooks.journal import count_unsent, mark_sent, read_unsent, sent_bytes
 from mlflow_hooks.points import Point
 from mlflow_hooks.state_folder import (
     Ending,
@@ -97,6 +97,9 @@ class Delivery:
         while self.allowed():
             run_id = self.run_id = self.run_id or self._opened(server)
             points, offset = read_unsent(self.folder, BATCH)
+            if not points and offset > sent_bytes(self.folder):
+                mark_sent(self.folder, offset)  # nothing there that MLflow could have
+                continue
             if not points:
                 ending = read_ending(self.folder) if self.over else None
                 if ending is not None and not ending.told:

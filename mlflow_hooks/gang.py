@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from mlflow_hooks.errors import GangError
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.interruption import MigrationExit
 from mlflow_hooks.meeting import GANG, MeetingPlace
 from mlflow_hooks.objects import StoreError
@@ -115,7 +116,7 @@ class Gang:
             MigrationExit: this worker was asked to leave, or rank 0 did not come in time.
         """
         self._wait_for({_START: 0})
-        return int(json.loads(self._word(_START))["step"])
+        return int(parsed(self._word(_START))["step"])
 
     def roll_call(self, name: str, word: str = "") -> list[str]:
         """Tell the others ``word``, wait until each has told its own, and return them by rank.

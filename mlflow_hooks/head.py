@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.objects import StoreError
 
 FORMAT: Final = 1
@@ -64,7 +65,7 @@ class Head:
             StoreError: it is none of ours, or of a later version. It is never replaced: it may be somebody's.
         """
         try:
-            given = json.loads(data)
+            given = parsed(data)
             if given["format"] != FORMAT:
                 message = f"the trial's state is of format {given['format']!r}, which this version does not know"
                 raise StoreError(message)
@@ -76,7 +77,7 @@ class Head:
                 str(given["tail"]),
                 {_plain(name): str(text) for name, text in given["notes"].items()},
             )
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"the trial's head is not one of ours: {data[:80]!r}"
             raise StoreError(message) from error
         return head

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from mlflow_hooks.foreign_json import parsed
+
 _FILE: Final = "holder.json"
 _MOST_BYTES: Final = 4096
 _PATIENCE_S: Final = 0.2
@@ -63,7 +65,7 @@ class Holder:
 
     def _told(self) -> dict[str, Any]:
         try:
-            told = json.loads(os.pread(self._handle, _MOST_BYTES, 0))
+            told = parsed(os.pread(self._handle, _MOST_BYTES, 0))
         except ValueError:
             return {}
         return told if isinstance(told, dict) else {}

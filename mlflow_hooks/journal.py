@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from mlflow_hooks import contract
+from mlflow_hooks.bounds import MOST_OF_JOURNAL
 from mlflow_hooks.fence import Fence
+from mlflow_hooks.foreign_files import lines_beyond, small_text
 from mlflow_hooks.points import Point, Times, quoted
 from mlflow_hooks.repeats import Repeats
 from mlflow_hooks.state_folder import report, write_whole
@@ -231,12 +233,14 @@ def _whole_lines(path: Path) -> list[bytes]:
 def read_unsent(folder: Path, limit: int) -> tuple[list[Point], int]:
     """Return up to ``limit`` points that MLflow has not acknowledged, and the offset after them.
 
+    Of much that holds no points, none may be returned, and an offset that is beyond it.
+
     Where a store of objects keeps the journal, points that it does not hold yet are left out: an attempt that goes on
     elsewhere would log them once more.
     """
     points: list[Point] = []
     offset, kept = sent_bytes(folder), kept_bytes(folder)
-    for line in _unsent_lines(folder, offset):
+    for line in _unsent_lines(folder, offset, MOST_OF_JOURNAL):
         if kept is not None and offset + len(line) > kept:
             break
         offset += len(line)
@@ -257,25 +261,30 @@ def logged_keys(folder: Path) -> frozenset[str] | None:
     path = folder / POINTS
     if not path.exists():
         return None
-    with path.open("rb") as lines:
-        return frozenset(point.key for point in map(Point.decode, lines) if point is not None)
+    points = map(Point.decode, lines_beyond(path, 0, MOST_OF_JOURNAL))
+    return frozenset(point.key for point in points if point is not None)
 
 
 def count_unsent(folder: Path) -> int:
-    """Return how many logged points MLflow has not acknowledged."""
-    return sum(1 for _ in _unsent_lines(folder, sent_bytes(folder)))
+    """Return how many logged points MLflow has not acknowledged; of a journal without measure, those of a part of it.
+
+    Whoever asks wants to tell a person, who waits for it.
+    """
+    return sum(1 for _ in _unsent_lines(folder, sent_bytes(folder), MOST_OF_JOURNAL))
 
 
-def read_points(folder: Path, keys: Collection[str], offset: int = 0) -> tuple[list[Point], int]:
+def read_points(
+    folder: Path, keys: Collection[str], offset: int = 0, most: int | None = None
+) -> tuple[list[Point], int]:
     """Return the points of ``keys`` that the trial has logged beyond ``offset``, and the offset after them.
 
-    A journal that is shorter than that is another one: it is read from its beginning.
+    A journal that is shorter than that is another one: it is read from its beginning. After ``most`` bytes no other
+    point is read.
     """
     wanted = [quoted(key).encode() for key in keys]
-    path, points = folder / POINTS, list[Point]()
-    size = path.stat().st_size if path.exists() else 0
-    offset = offset if offset <= size else 0
-    for line in _unsent_lines(folder, offset) if size > offset else ():
+    points = list[Point]()
+    offset = offset if offset <= journal_bytes(folder) else 0
+    for line in _unsent_lines(folder, offset, most):
         offset += len(line)
         # Most lines may be of other keys, and decoding takes long where there are millions.
         point = Point.decode(line) if any(key in line for key in wanted) else None
@@ -284,24 +293,32 @@ def read_points(folder: Path, keys: Collection[str], offset: int = 0) -> tuple[l
     return points, offset
 
 
+def journal_bytes(folder: Path) -> int:
+    """Return how long a trial's journal is; 0 where it has none.
+
+    Raises:
+        OSError: the disk does not tell.
+    """
+    try:
+        return (folder / POINTS).stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def points_of(folder: Path) -> Iterator[Point]:
     """Yield all points that the trial in ``folder`` has logged; its attempt may log on meanwhile."""
     yield from filter(None, map(Point.decode, _unsent_lines(folder, 0)))
 
 
-def _unsent_lines(folder: Path, offset: int) -> Iterator[bytes]:
+def _unsent_lines(folder: Path, offset: int, most: int | None = None) -> Iterator[bytes]:
     path = folder / POINTS
-    if not path.exists():
-        return
-    with path.open("rb") as lines:
-        lines.seek(offset)
-        yield from (line for line in lines if line.endswith(b"\n"))  # half a line may still be on its way
+    return lines_beyond(path, offset, most) if path.is_file() else iter(())
 
 
 def sent_bytes(folder: Path) -> int:
     """Return how many bytes MLflow has acknowledged; 0 where the count is missing or cannot be right."""
     try:
-        sent = int((folder / SENT).read_text())
+        sent = int(small_text(folder / SENT))
         return sent if 0 <= sent <= (folder / POINTS).stat().st_size else 0
     except (OSError, ValueError):
         return 0
@@ -310,7 +327,7 @@ def sent_bytes(folder: Path) -> int:
 def kept_bytes(folder: Path) -> int | None:
     """Return how many bytes of the journal a store of objects holds; None where there is no store."""
     try:
-        return int((folder / KEPT).read_text())
+        return int(small_text(folder / KEPT))
     except (OSError, ValueError):
         return None
 

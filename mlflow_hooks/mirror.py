@@ -7,7 +7,6 @@ which gets only points that a head holds.
 """
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from mlflow_hooks.checkpoints import KEPT, MANIFEST
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.head import Head, StoredCheckpoint, StoredFile
 from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.journal import POINTS, SENT, mark_kept
@@ -208,7 +208,7 @@ class Mirror:
             shutil.rmtree(beside, ignore_errors=True)
             return None
         try:
-            manifest = json.loads((beside / MANIFEST).read_text())
+            manifest = parsed((beside / MANIFEST).read_text())
             sums = {**manifest["sha256"], MANIFEST: _sha256(beside / MANIFEST)}
             place = f"{folder.name}/{self._attempt[:64]}-{self._head.serial}"
             files = {}

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from mlflow_hooks import contract
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.state_folder import sendable
 
 MOST_STEP: Final = 2**63
@@ -35,7 +36,7 @@ class Point:
     def decode(cls, line: bytes) -> "Point | None":
         """Read a line back; None where it holds no point."""
         try:
-            fields = json.loads(line)
+            fields = parsed(line)
             point = cls(sendable(fields["key"]), float(fields["value"]), int(fields["step"]), int(fields["timestamp"]))
         except (ValueError, TypeError, KeyError, OverflowError):
             return None

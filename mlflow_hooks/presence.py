@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mlflow_hooks.foreign_files import first_bytes
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.state_folder import write_whole
 from mlflow_hooks.system import start_time
 
@@ -93,9 +95,8 @@ def _name(rank: int) -> str:
 
 def _read(path: Path) -> Presence | None:
     try:
-        with path.open("rb") as file:
-            written: Any = json.loads(file.read(_MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
+        written: Any = parsed(first_bytes(path, _MOST_BYTES))
+    except (OSError, ValueError):
         return None
     if not isinstance(written, dict):
         return None

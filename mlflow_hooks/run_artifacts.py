@@ -6,7 +6,6 @@ conditional writes.
 
 import base64
 import http.client
-import json
 import os
 import shutil
 import urllib.error
@@ -19,6 +18,7 @@ from http.client import HTTPResponse
 from pathlib import Path
 from typing import IO, Any, Final
 
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.numbered import read_numbered, write_numbered
 from mlflow_hooks.objects import ObjectInfo, StoreError, Version
 from mlflow_hooks.tracking_server import TrackingError, tracking_uri
@@ -100,7 +100,7 @@ class RunArtifacts:
         query = urllib.parse.urlencode({"path": f"{self._within()}/{folder}".rstrip("/")})
         try:
             with closing(self._ask("GET", f"?{query}")) as answer:
-                files = json.loads(answer.read(_MOST_SMALL)).get("files", [])
+                files = parsed(answer.read(_MOST_SMALL)).get("files", [])
         except _MissingArtifactError:
             return
         except (ValueError, AttributeError, OSError) as error:

@@ -1,6 +1,5 @@
 """What a trial is told by its environment (``contract.py``) and by its script."""
 
-import json
 import math
 import os
 import re
@@ -14,6 +13,7 @@ from typing import Any
 
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.system import start_time
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -169,7 +169,7 @@ def _launch() -> str:
 
 def _lineage(text: str) -> tuple[str, ...]:
     try:
-        given = json.loads(text) if text else []
+        given = parsed(text) if text else []
     except ValueError:
         given = None
     if isinstance(given, list) and all(isinstance(one, str) and _NUMBER.fullmatch(one) for one in given):
@@ -182,7 +182,7 @@ def _params(text: str | None) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        params = json.loads(text)
+        params = parsed(text)
     except ValueError as error:
         message = f"{contract.ENV_PARAMS} is not JSON ({error}): {text!r}"
         raise BadEnvironmentError(message) from error

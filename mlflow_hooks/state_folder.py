@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from mlflow_hooks.foreign_files import small_text
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.settings import AttemptSettings
 
 IDENTITY: Final = "trial.json"
@@ -154,7 +156,7 @@ def report(message: str) -> None:
 def tell(folder: Path, text: str) -> None:
     """Tell ``text`` once in a trial's life, in its log and where a sweep shows what its trials tell; never fails."""
     try:
-        written = json.loads((folder / NOTICES).read_text())
+        written = parsed(small_text(folder / NOTICES))
     except (OSError, ValueError):
         written = []
     before = written if isinstance(written, list) else []
@@ -198,7 +200,7 @@ def disk_is_full(folder: Path) -> bool:
 def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in ``path``; empty where there is none or it is broken."""
     try:
-        written = json.loads(path.read_text())
+        written = parsed(small_text(path))
     except (OSError, ValueError):
         return {}
     return written if isinstance(written, dict) else {}

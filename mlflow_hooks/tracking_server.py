@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mlflow_hooks import contract
+from mlflow_hooks import contract, foreign_json
 from mlflow_hooks.points import Point
 
 if TYPE_CHECKING:
@@ -275,8 +275,8 @@ def _rest_s(asked: str) -> float:
 
 def _object(text: bytes) -> dict[str, Any] | None:
     try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
+        parsed = foreign_json.parsed(text)
+    except ValueError:
         return None
     return parsed if isinstance(parsed, dict) else None
 

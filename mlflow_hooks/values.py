@@ -8,6 +8,8 @@ from pathlib import Path, PurePath
 from types import FrameType
 from typing import Any, Final
 
+from mlflow_hooks.foreign_json import parsed
+
 _FILE: Final = "values.json"
 _MOST_SHOWN: Final = 80
 _MOST_ITEMS: Final = 1_000_000
@@ -64,7 +66,7 @@ class Values:
 
     def load(self, folder: Path) -> None:
         """Take back what ``save`` wrote. A name that is new to the checkpoint keeps its first value."""
-        saved = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        saved = parsed((folder / _FILE).read_text(encoding="utf-8"))
         values: dict[str, Any] = object.__getattribute__(self, "_values")
         values.update({name: value for name, value in saved.items() if name in values})
 

@@ -8,6 +8,7 @@ import yaml
 from kubernetes.utils.quantity import parse_quantity
 
 from controllers.cluster.settings import ControllerSettingsError
+from controllers.core import foreign_yaml
 from controllers.core.devices import is_device
 from controllers.policies.arbiter import NamespaceTerms
 from controllers.policies.arbiter.demands import Terms
@@ -25,7 +26,7 @@ def read_terms(file: Path) -> Terms:
         ControllerSettingsError: it cannot be read, or something in it makes no sense; the message lists everything.
     """
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = foreign_yaml.parsed(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         message = f"--shares {file} cannot be read: {error}"
         raise ControllerSettingsError(message) from error

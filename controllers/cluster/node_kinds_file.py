@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from controllers.core import foreign_yaml
 from controllers.core.devices import Devices, is_device
 from controllers.core.errors import SpeconError
 from controllers.core.node_kinds import MOST_KINDS
@@ -98,7 +99,7 @@ def read_node_kinds(file: str) -> GivenKinds:
         if path.stat().st_size > MOST_BYTES:
             message = f"{file} has more than {MOST_BYTES} bytes"
             raise NodeKindsError(message)
-        found = _NodeKindsFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+        found = _NodeKindsFile.model_validate(foreign_yaml.parsed(path.read_text(encoding="utf-8")) or {})
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         message = f"{file} cannot be read: {error}"
         raise NodeKindsError(message) from error

@@ -11,6 +11,7 @@ from typing import Final
 from controllers.core import labels
 from controllers.core.model import Point, TrialId
 from controllers.core.parameters import point_annotations
+from mlflow_hooks.foreign_json import parsed
 
 MOST_CLONES: Final = 64
 """How often a trial goes on from another's checkpoint at most."""
@@ -26,8 +27,8 @@ def trial_number(name: str) -> str:
 def lineage_in(written: str, trial: TrialId) -> tuple[TrialId, ...]:
     """Return the trials in the text of an annotation of ``trial``, of the same sweep; none in any other text."""
     try:
-        given = json.loads(written) if 0 < len(written) <= _MOST_WRITTEN else []
-    except (ValueError, RecursionError):
+        given = parsed(written) if 0 < len(written) <= _MOST_WRITTEN else []
+    except ValueError:
         return ()
     if not isinstance(given, list) or len(given) > MOST_CLONES:
         return ()

@@ -10,6 +10,7 @@ from typing import Final
 
 from controllers.core import labels
 from controllers.core.model import Parameters, Point
+from mlflow_hooks.foreign_json import parsed
 
 MOST_PARAMETERS: Final = 32
 MOST_NAME: Final = 64
@@ -21,8 +22,8 @@ MOST_WRITTEN: Final = 2**14
 def parameters_in(written: str) -> Parameters:
     """Return the hyperparameters in the text of a JSON object, as ``bound_parameters`` does; none in any other text."""
     try:
-        given = json.loads(written) if 0 < len(written) <= MOST_WRITTEN else {}
-    except (ValueError, RecursionError):
+        given = parsed(written) if 0 < len(written) <= MOST_WRITTEN else {}
+    except ValueError:
         return ()
     return bound_parameters(given) if isinstance(given, dict) else ()
 

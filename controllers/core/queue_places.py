@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from controllers.core.labels import ANNOTATION_QUEUE
+from mlflow_hooks.foreign_json import parsed
 
 LEAST_WEIGHT: Final = 0.01
 MOST_WEIGHT: Final = 100.0
@@ -98,8 +99,8 @@ def places_in(annotations: Mapping[str, str]) -> list[QueuePlace]:
 
 def _place_in(written: str) -> QueuePlace | None:
     try:
-        told = json.loads(written) if len(written) <= MOST_WRITTEN else None
-    except (ValueError, RecursionError):
+        told = parsed(written) if len(written) <= MOST_WRITTEN else None
+    except ValueError:
         return None
     if not isinstance(told, dict):
         return None

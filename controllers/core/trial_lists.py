@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from mlflow_hooks.foreign_json import parsed
+
 MOST_TRIALS: Final = 20_000
 """Trials that a text names at most: as many as are read of a workflow."""
 _MOST_PLAIN: Final = 32 * 1024
@@ -34,8 +36,8 @@ def read(text: str, most: int) -> dict[str, str]:
         most: Characters that it may have; of a longer one nothing is read.
     """
     try:
-        said = json.loads(text) if 0 < len(text) <= most else {}
-    except (ValueError, RecursionError):
+        said = parsed(text) if 0 < len(text) <= most else {}
+    except ValueError:
         return {}
     words = said.items() if isinstance(said, dict) else ()
     named = ((trial, word) for key, word in words if isinstance(word, str) for trial in _trials(key))

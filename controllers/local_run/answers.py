@@ -45,7 +45,7 @@ class Answers:
     Args:
         mlflow: that of the run.
         folder: of the run under one policy.
-        look: reads what trials have printed so far.
+        look: reads what trials have printed so far; returns whether that is all of those that have ended.
         keep_printed: keeps the objective of trials that only printed it, so that it is brought, too.
     """
 
@@ -53,7 +53,7 @@ class Answers:
         self,
         mlflow: LateMlflow,
         folder: Path,
-        look: Callable[[Iterable[LocalJob]], None],
+        look: Callable[[Iterable[LocalJob]], bool],
         keep_printed: "Callable[[OpenedMlflow, Sequence[LocalJob]], None]",
     ) -> None:
         self._mlflow = mlflow
@@ -70,7 +70,8 @@ class Answers:
         sweep = step.env.get(contract.ENV_SWEEP_ID, "")
         if sweep not in self._deliveries:
             of_sweep = [job for job in jobs() if job.trial and job.step.env.get(contract.ENV_SWEEP_ID) == sweep]
-            self._look(of_sweep)
+            if not self._look(of_sweep):
+                return True
             self._deliveries[sweep] = delivery = _Delivery()
             threading.Thread(
                 target=self._deliver, args=(sweep, of_sweep, delivery), name="answers", daemon=True

@@ -11,6 +11,7 @@ from controllers.local_run.order import Order
 from controllers.worlds.local.read_programs import local_command
 from controllers.worlds.local.workflow import PlannedTrial, PodStep
 from mlflow_hooks import contract
+from mlflow_hooks.foreign_json import parsed
 
 _MOST_LINES: Final = 12
 _MOST_VALUES: Final = 6
@@ -97,7 +98,7 @@ def _of_trials(before: Sequence[PlannedTrial], now: Sequence[PlannedTrial]) -> I
 
 def _params(trial: PlannedTrial) -> dict[str, Any]:
     try:
-        params = json.loads(trial.step.environment.get(contract.ENV_PARAMS) or "{}")
+        params = parsed(trial.step.environment.get(contract.ENV_PARAMS) or "{}")
     except ValueError:
         return {}
     return params if isinstance(params, dict) else {}

@@ -3,7 +3,6 @@
 Its trials have the ids that they had there, so they find their checkpoints in the store and their runs in MLflow.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,6 +14,7 @@ from controllers.local_run.trial_runs import params_of
 from controllers.worlds.local.workflow import PlannedTrial, PodStep
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.head import Head
 from mlflow_hooks.objects import ObjectStore, StoreError
 from mlflow_hooks.run_artifacts import ADDRESS as RUN_ARTIFACTS
@@ -118,7 +118,7 @@ def _is_there(store: ObjectStore, step: PodStep, given: str) -> bool:
 def _params(text: str) -> dict[str, Any]:
     """Return the hyperparameters in the text of an identity; none where it is not one."""
     try:
-        params = json.loads(text)["params"]
+        params = parsed(text)["params"]
     except (ValueError, TypeError, KeyError):
         return {}
     return params if isinstance(params, dict) else {}

@@ -5,7 +5,8 @@ second.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -15,9 +16,11 @@ from controllers.core.goals import aims_in
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.objectives import went_back
 from controllers.core.ports import MetricSource
+from controllers.local_run.looks import Looks, Reach
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
-from mlflow_hooks.journal import read_points
+from mlflow_hooks.bounds import JOURNAL_PIECE
+from mlflow_hooks.journal import journal_bytes, read_points
 from mlflow_hooks.points import Point
 
 _OURS: Final = (
@@ -73,9 +76,9 @@ def also_of(journalled: Sample, tracked: Sample) -> tuple[tuple[str, float], ...
 
 @dataclass(slots=True)
 class _Journal:
-    """What was read of a journal, up to ``offset`` bytes: the newest point and the greatest step of each metric."""
+    """What was read of a journal, up to ``reach``: the newest point and the greatest step of each metric."""
 
-    offset: int = 0
+    reach: Reach
     newest: dict[str, Point] = field(default_factory=dict)
     greatest: dict[str, int] = field(default_factory=dict)
     best: float | None = None
@@ -89,40 +92,81 @@ class JournalReader:
         root: where trials keep their state, each in a folder by its id.
         jobs: those of the run.
         to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
+        say: shows a message: what is left out of a journal is told once.
+        clock: gives seconds; each look takes ``LOOK_S`` of it at most.
     """
 
     def __init__(
-        self, root: Path, jobs: Callable[[], Iterable[LocalJob]], to_sweep_time: Callable[[float], float]
+        self,
+        root: Path,
+        jobs: Callable[[], Iterable[LocalJob]],
+        to_sweep_time: Callable[[float], float],
+        say: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._root = root
         self._jobs = jobs
         self._to_sweep_time = to_sweep_time
+        self._say = say
+        self._clock = clock
+        self._looks = Looks(clock)
         self._journals: dict[TrialId, _Journal] = {}
         self._read: set[str] = set()
 
     def samples(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial that journalled its objective; the same one where nothing is new."""
-        for job in self._jobs():
-            if job.trial and job.attempt and job.trial not in self._read:
-                over = job.phase.ended  # told before it is read: nothing comes after that
-                self._look(job)
-                if over:
-                    self._read.add(job.trial)
+        self._look()
         return {trial: journal.sample for trial, journal in self._journals.items() if journal.sample is not None}
 
-    def _look(self, job: LocalJob) -> None:
-        objective, also = job.step.annotations[labels.ANNOTATION_OBJECTIVE], aims_in(job.step.annotations).metrics
-        known = self._journals.get(TrialId(job.trial), _Journal())
+    def read_all(self, stopped: Callable[[], bool]) -> None:
+        """Read all that trials which have ended have journalled, as far as it is read at all, unless ``stopped``."""
+        while not self._look() and not stopped():
+            pass
+
+    def _look(self) -> bool:
+        """Look at each journal once; return whether all is read of the trials that have ended."""
+        unread = [job for job in self._jobs() if job.trial and job.attempt and job.trial not in self._read]
+        ended = [job.trial for job in unread if job.phase.ended]  # told before it is read: nothing comes after that
+        for job, until in self._looks.at_each(unread):
+            if self._look_at(job, until) and job.phase.ended:
+                self._read.add(job.trial)
+                self._tell(job.trial)
+        return self._read.issuperset(ended)
+
+    def _tell(self, trial: str) -> None:
+        known = self._journals.get(TrialId(trial))
+        if known is not None and known.reach.passed:
+            self._say(
+                f"{trial} logged faster than it can be followed: {known.reach.passed} bytes of its journal were passed "
+                "over, and the first and the newest values count"
+            )
+
+    def _look_at(self, job: LocalJob, until: float) -> bool:
+        """Read on in a journal; return whether it was read to its end, as far as the disk gives it."""
+        names = job.step.annotations[labels.ANNOTATION_OBJECTIVE], *aims_in(job.step.annotations).metrics, *_OURS
+        folder = self._root / job.trial
         try:
-            points, offset = read_points(self._root / job.trial, (objective, *also, *_OURS), known.offset)
+            size = journal_bytes(folder)
+            known = self._journals.get(TrialId(job.trial))
+            if known is None or size < known.reach.offset:
+                known = self._journals[TrialId(job.trial)] = _Journal(Reach(0, self._clock()))
+            known.reach.catch_up(size, self._clock())
+            if known.reach.left_s <= 0 and not job.phase.ended:
+                return False
+            while True:
+                points, offset = read_points(folder, names, known.reach.offset, JOURNAL_PIECE)
+                read = offset - known.reach.offset
+                self._take(job, known, points)
+                known.reach.read(read, now := self._clock())
+                if not read or now >= until or not known.reach.goes_on(size):
+                    return not read or offset >= size
         except OSError:
-            return  # a disk that stutters; the next look reads it
-        if offset < known.offset:
-            known = _Journal()
-        known.offset = offset
-        self._journals[TrialId(job.trial)] = known
+            return True  # a disk that stutters; the next look reads it, where there is one
+
+    def _take(self, job: LocalJob, known: _Journal, points: Sequence[Point]) -> None:
         if not points:
             return
+        objective, also = job.step.annotations[labels.ANNOTATION_OBJECTIVE], aims_in(job.step.annotations).metrics
         better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
         for point in points:
             # What was logged last counts, also where a second phase counts its steps from 0 again.
@@ -163,4 +207,6 @@ def journalled_samples(
     root: Path, jobs: Iterable[LocalJob], to_sweep_time: Callable[[float], float]
 ) -> Mapping[TrialId, Sample]:
     """Return the newest sample of each trial that journalled its objective, see ``JournalReader``."""
-    return JournalReader(root, lambda: jobs, to_sweep_time).samples()
+    reader = JournalReader(root, lambda: jobs, to_sweep_time)
+    reader.read_all(lambda: False)
+    return reader.samples()

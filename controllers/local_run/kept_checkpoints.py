@@ -16,6 +16,7 @@ from controllers.core.results import RunResult
 from controllers.worlds.local.jobs import JobLedger, LocalJob
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.foreign_files import small_text
 from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.mirror import drop_checkpoints
 from mlflow_hooks.objects import StoreError
@@ -125,6 +126,6 @@ def _drop_in(address: str, over: Sequence[_Outcome], folder: Path) -> tuple[set[
 
 def _owner(state: Path) -> str:
     try:
-        return (state / OWNER).read_text(encoding="utf-8")
-    except OSError:
+        return small_text(state / OWNER)
+    except (OSError, ValueError):
         return ""  # no attempt with hooks

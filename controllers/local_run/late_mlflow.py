@@ -8,6 +8,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent import futures
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,6 +18,7 @@ from controllers.core.actions import Assessment
 from controllers.core.errors import SpeconError
 from controllers.core.forecast import Forecast
 from controllers.core.model import Sample, Snapshot, TrialId
+from controllers.driving.stop_signals import in_future, waited
 from controllers.tracking.access import MlflowAwayError, shown
 from controllers.tracking.tag_boards import TagBoard, trial_tags
 from controllers.worlds.local.jobs import LocalJob
@@ -58,10 +61,12 @@ class LateMlflow:
 
     Args:
         sweep: what is to be opened.
+        stopped: whether the run was told to stop: then nobody waits for MLflow.
     """
 
-    def __init__(self, sweep: SweepInMlflow) -> None:
+    def __init__(self, sweep: SweepInMlflow, stopped: Callable[[], bool] = lambda: False) -> None:
         self._sweep = sweep
+        self._stopped = stopped
         self._side: OpenedMlflow | None = None
         self._error: SpeconError | None = None
         self._tags = TagBoard(self.run_ids, trial_tags)
@@ -97,7 +102,7 @@ class LateMlflow:
             SpeconError: MLflow refuses the sweep for good.
         """
         if seconds > 0:
-            self._opened.wait(seconds)
+            waited(self._opened.wait, seconds, self._stopped)
         if self._error is not None:
             raise self._error
         return self._side
@@ -138,7 +143,7 @@ class LateMlflow:
     def stop_sending(self) -> None:
         """Bring nothing more of what the trials journal."""
         if side := self.within(0.0):
-            side.postman.close(_LAST_REQUEST_S)
+            self._wait(lambda: side.postman.close(_LAST_REQUEST_S), _LAST_REQUEST_S)
 
     def logged(self) -> Mapping[TrialId, Collection[str]]:
         """Return the names of the metrics that each trial has logged so far, as far as MLflow has told."""
@@ -153,7 +158,19 @@ class LateMlflow:
     def settle(self, within_s: float, *, hurried: bool = True) -> None:
         """Wait until the runs show all that was decided; ``hurried`` where nothing trains any more."""
         if side := self.within(0.0):
-            side.settle(within_s, hurried=hurried)
+            # It asks MLflow first, which may take as long as a request may, for each of several.
+            self._wait(lambda: side.settle(within_s, hurried=hurried), 2 * within_s)
+
+    def _wait(self, work: Callable[[], None], within_s: float) -> None:
+        """Do what waits for MLflow on a thread of its own, and wait for that."""
+        done = Future[None]()
+        threading.Thread(target=in_future, args=(work, done), name="mlflow-wait", daemon=True).start()
+
+        def came(seconds: float) -> bool:
+            return bool(futures.wait([done], seconds).done)
+
+        if waited(came, within_s, self._stopped):
+            done.result()
 
     def news(self) -> Iterable[str]:
         """Yield in words, once for each, that MLflow is away, and which other experiments trials log to."""

@@ -7,6 +7,8 @@ from controllers.core.model import TrialId
 from controllers.core.results import TrialResult
 from controllers.tracking.mlflow_source import MlflowSource
 from controllers.worlds.local.jobs import file_name
+from mlflow_hooks.bounds import MOST_OF_LOG
+from mlflow_hooks.foreign_files import both_ends
 from mlflow_hooks.journal import logged_keys
 from mlflow_hooks.printed.lines import lines_of
 from mlflow_hooks.printed.named import kept_name, printed_metrics
@@ -44,7 +46,7 @@ class NamesLogged:
     def _printed(self, trial: TrialId) -> frozenset[str]:
         log = self._state_root.parent / "logs" / f"{file_name(trial)}.log"
         try:
-            lines = lines_of(log.read_bytes())
+            lines = lines_of(both_ends(log, MOST_OF_LOG))
         except OSError:
             return frozenset()
         return frozenset(kept_name(name) for name, _ in printed_metrics(*lines))

@@ -8,36 +8,39 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from controllers.core import labels
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.ports import MetricSource
+from controllers.local_run.looks import Looks, Reach
 from controllers.worlds.local.beginnings import beginning
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob, file_name
 from mlflow_hooks import contract
+from mlflow_hooks.bounds import LONGEST_LINE, MOST_POINTS, PIECE
+from mlflow_hooks.foreign_files import open_regular, size_of
 from mlflow_hooks.journal import POINTS
 from mlflow_hooks.points import Point
-from mlflow_hooks.printed.lines import lines_of
+from mlflow_hooks.printed.lines import ENDS, lines_of
 from mlflow_hooks.printed.metric_steps import MetricSteps
 from mlflow_hooks.printed.named import NamedReader, no_number
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
-_AT_ONCE: Final = 2**22
-"""Bytes of a log that are read at once."""
-_LONGEST_LINE: Final = 2**16
-"""Bytes of a line that are read at most."""
 _PRINTED: Final = "printed"
 
 
 @dataclass(slots=True)
 class _Followed:
-    """What is known of one log: read from ``began`` up to ``offset``, without ``rest``, the last line so far."""
+    """What is known of one log: read from ``began`` up to ``reach``, without ``rest``, the last line so far.
+
+    ``torn`` tells that the beginning of that line was passed over.
+    """
 
     began: int
-    offset: int
+    reach: Reach
     reader: NamedReader
+    torn: bool = False
     steps: MetricSteps = field(default_factory=lambda: MetricSteps({}))
     rest: bytes = b""
     points: list[Point] = field(default_factory=list)
@@ -45,12 +48,23 @@ class _Followed:
     best: float | None = None
     over: bool = False
 
-    def next(self, objective: str, value: float, told: int | None, timestamp: int) -> Point:
-        """Return the point of the next value. Of a step MLflow takes the value that has the latest time."""
+    def add(self, objective: str, value: float, told: int | None, timestamp: int) -> None:
+        """Note the next value. Of a step MLflow takes the value that has the latest time."""
         step = self.steps.step_of(objective, told)
         last = self.points[-1] if self.points else None
         later = last.timestamp + 1 if last is not None and last.step == step else timestamp
-        return Point(objective, value, step, max(timestamp, later))
+        if len(self.points) >= MOST_POINTS:
+            del self.points[1:-1:2]
+        self.points.append(Point(objective, value, step, max(timestamp, later)))
+
+    def take(self, read: bytes) -> bytes:
+        """Take what comes next of the log; return the whole lines that it ends."""
+        whole, self.rest = _cut(self.rest + read)
+        if self.torn and whole:
+            first = ENDS.search(whole)
+            whole = whole[first.end() :] if first else b""
+            self.torn = False
+        return whole
 
 
 class PrintedObjectives:
@@ -58,29 +72,51 @@ class PrintedObjectives:
 
     Args:
         folder: of the run under one policy.
-        say: shows a message: a value that is no number is told once.
+        say: shows a message: a value that is no number is told once, and so is what is left out of a log.
         epoch: gives the time in Unix seconds.
+        clock: gives seconds; each look takes ``LOOK_S`` of it at most.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None], epoch: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        say: Callable[[str], None],
+        epoch: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._folder = folder
         self._say = say
         self._said = False
         self._epoch = epoch
+        self._clock = clock
+        self._looks = Looks(clock)
         self._followed: dict[str, _Followed] = {}
         self._hooked: set[str] = set()
 
-    def look(self, jobs: Iterable[LocalJob]) -> None:
-        """Read what the trials among ``jobs`` have printed since the last look."""
-        for job in jobs:
-            known = self._followed.get(job.trial)
-            if not job.trial or not job.attempt or job.trial in self._hooked or (known and known.over):
-                continue
+    def look(self, jobs: Iterable[LocalJob]) -> bool:
+        """Read what the trials among ``jobs`` have printed since the last look.
+
+        Returns:
+            Whether all was read that those have printed which have ended; if not, the next look goes on.
+        """
+        printing = [job for job in jobs if self._prints(job)]
+        for job, until in self._looks.at_each(printing):
             if is_hooked(self._state(job)):
                 self._hooked.add(job.trial)
                 self._followed.pop(job.trial, None)
             else:
-                self._read(job)
+                self._read(job, until)
+        return not any(job.phase.ended and self._prints(job) for job in printing)
+
+    def read_all(self, jobs: Sequence[LocalJob], stopped: Callable[[], bool]) -> None:
+        """Read all that trials which have ended have printed, as far as it is read at all, unless ``stopped``."""
+        while not self.look(jobs) and not stopped():
+            pass
+
+    def _prints(self, job: LocalJob) -> bool:
+        """Return whether there may be something new in the log of ``job``."""
+        known = self._followed.get(job.trial)
+        return bool(job.trial and job.attempt) and job.trial not in self._hooked and not (known and known.over)
 
     def points(self, job: LocalJob) -> Sequence[Point]:
         """Return all values of the objective that a trial has printed, at the steps that it told or numbered from 0."""
@@ -111,24 +147,45 @@ class PrintedObjectives:
     def _state(self, job: LocalJob) -> Path:
         return self._folder / "state" / job.trial
 
-    def _read(self, job: LocalJob) -> None:
+    def _read(self, job: LocalJob, until: float) -> None:
         ended, began = job.phase.ended, beginning(self._state(job))
         followed = self._followed.get(job.trial)
         if followed is None or followed.began != began:
             objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
-            followed = self._followed[job.trial] = _Followed(began, began, NamedReader(objective, alone=True))
+            reader = NamedReader(objective, alone=True)
+            followed = self._followed[job.trial] = _Followed(began, Reach(began, self._clock()), reader)
         try:
-            with (self._folder / "logs" / f"{file_name(job.trial)}.log").open("rb") as log:
-                log.seek(followed.offset)
-                while read := log.read(_AT_ONCE):
-                    followed.offset += len(read)
-                    whole, followed.rest = _cut(followed.rest + read)
-                    self._take(job, followed, whole)
+            with open_regular(self._folder / "logs" / f"{file_name(job.trial)}.log") as log:
+                all_read = self._follow(job, followed, log, until)
         except OSError:
+            followed.over = ended  # a log that is not there now will not come
             return
-        if ended:
+        if ended and all_read:
             self._take(job, followed, followed.rest)
             followed.over = True
+            if passed := followed.reach.passed:
+                self._say(
+                    f"{job.trial} printed faster than it can be followed: {passed} bytes of its log were passed over, "
+                    "and the first and the newest lines count"
+                )
+
+    def _follow(self, job: LocalJob, followed: _Followed, log: BinaryIO, until: float) -> bool:
+        """Read on in a log; return whether it was read to its end.
+
+        Of one that has ended, the newest lines are read in any case.
+        """
+        size, reach = size_of(log), followed.reach
+        if reach.catch_up(size, self._clock()):
+            followed.rest, followed.torn = b"", True
+        if reach.left_s <= 0 and not job.phase.ended:
+            return False
+        log.seek(reach.offset)
+        while read := log.read(PIECE):
+            self._take(job, followed, followed.take(read))
+            reach.read(len(read), now := self._clock())
+            if now >= until or not reach.goes_on(size):
+                return reach.offset >= size
+        return True
 
     def _take(self, job: LocalJob, followed: _Followed, printed: bytes) -> None:
         """Note the values in whole lines."""
@@ -140,7 +197,7 @@ class PrintedObjectives:
                 self._said = True
                 self._say(f"{job.trial}: {no_number(objective, read.odd[0], line)}")
             for _, value in read.values:
-                followed.points.append(followed.next(objective, value, read.step, int(self._epoch() * 1000)))
+                followed.add(objective, value, read.step, int(self._epoch() * 1000))
                 if math.isfinite(value):
                     followed.first = value if followed.first is None else followed.first
                     followed.best = value if followed.best is None else better(followed.best, value)
@@ -149,7 +206,7 @@ class PrintedObjectives:
 def _cut(printed: bytes) -> tuple[bytes, bytes]:
     """Return the whole lines, and the one that is not over."""
     end = max(printed.rfind(b"\n"), printed.rfind(b"\r")) + 1
-    return printed[:end], printed[end:][-_LONGEST_LINE:]
+    return printed[:end], printed[end:][-LONGEST_LINE:]
 
 
 class WithPrinted:

@@ -14,6 +14,7 @@ from typing import IO, Any
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.worlds.local.jobs import write_whole
+from mlflow_hooks.foreign_json import parsed
 
 _IDENTITY = "identity"
 _SUFFIX = "uid_suffix"
@@ -63,7 +64,7 @@ class RunFolder:
             SpeconError: that was not kept.
         """
         try:
-            kept: dict[str, Any] = json.loads((self.path / _ORDER_FILE).read_text(encoding="utf-8"))
+            kept: dict[str, Any] = parsed((self.path / _ORDER_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             message = f"run {self.name} does not tell what it was asked for: {_ORDER_FILE} cannot be read ({error})"
             raise SpeconError(message) from error
@@ -196,7 +197,7 @@ def _find_alike(
 def read_result(folder: Path) -> RunResult | None:
     """Return the result in a policy's folder, None while it has none."""
     path = folder / RESULT_FILE
-    return RunResult.from_dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+    return RunResult.from_dict(parsed(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 def write_result(folder: Path, result: RunResult, *, delivered: bool) -> None:
@@ -208,7 +209,7 @@ def write_result(folder: Path, result: RunResult, *, delivered: bool) -> None:
 def is_delivered(folder: Path) -> bool:
     """Return whether MLflow is known to have all of the run in a policy's folder; older versions did not note that."""
     try:
-        return bool(json.loads((folder / RESULT_FILE).read_text(encoding="utf-8")).get(_DELIVERED))
+        return bool(parsed((folder / RESULT_FILE).read_text(encoding="utf-8")).get(_DELIVERED))
     except FileNotFoundError:
         return False
 
@@ -220,7 +221,7 @@ def _digest(identity: Mapping[str, Any]) -> str:
 def _described(path: Path) -> dict[str, Any]:
     described = path / "run.json"
     try:
-        facts: dict[str, Any] = json.loads(described.read_text(encoding="utf-8"))
+        facts: dict[str, Any] = parsed(described.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
     return facts

@@ -105,7 +105,8 @@ class LocalSweep:
         name, spec = plan.policy.name, spec_or_name(plan.policy)
         self._state = plan.folder / "state"
         self._state_dir = plan.folder.resolve().parents[2]
-        self._mlflow = LateMlflow(SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec))
+        told = SweepInMlflow(plan.tracking_uri, plan.uid, plan.sweeps, plan.title, name, spec)
+        self._mlflow = LateMlflow(told, services.stop.is_set)
         self._printed = PrintedObjectives(plan.folder, services.screen.say)
         self._others = OthersLoad()
 
@@ -122,18 +123,20 @@ class LocalSweep:
         with ExitStack() as stack:
             shares = self._shares(stack)
             attempts = Attempts(shares, self._services.launcher, self._surroundings())
-            self._services.launcher.wait_ready()
+            self._services.launcher.wait_ready(self._services.stop.is_set)
             clock = SweepClock(elapsed_before(self._plan.folder))
             world = self._open_world(stack, attempts, interrupted, clock)
+            journals = JournalReader(self._state, world.jobs, clock.from_epoch, self._services.screen.say)
             samples = OverJournals(
                 WithPrinted(self._mlflow, self._printed, world.jobs, self._mlflow.run_ids, clock.from_epoch),
-                JournalReader(self._state, world.jobs, clock.from_epoch).samples,
+                journals.samples,
                 clock.now,
             )
             world.newest = samples.poll
             store = StateFile(self._plan.folder, clock.now)
             self._objective = self._objective_check(stack, world, samples)
             self._drive(world, make_drivers(self._ports(world, samples, store, clock)), clock)
+            self._read_the_rest(world, journals)
             trials = tuple(world.results(samples.poll()))
             if not trials:
                 message = "the workflow ended without having run a trial"
@@ -144,6 +147,14 @@ class LocalSweep:
             interrupted_s, others = round(store.interrupted_s, 1), round(self._others.cores, 2)
             result = RunResult(self._plan.policy.name, trials, interrupted_s, cores_of_others=others)
             return self._conclude(result, world)
+
+    def _read_the_rest(self, world: LocalWorld, journals: JournalReader) -> None:
+        """Read what the trials have written since the last look, which is bounded: all of them have ended."""
+        stopped = self._services.stop.is_set
+        journals.read_all(stopped)
+        self._printed.read_all(world.jobs(), stopped)
+        if stopped():
+            raise SweepInterrupted(self._interrupted(world))
 
     def _open_world(
         self, stack: ExitStack, attempts: Attempts, interrupted: JobLedger, clock: SweepClock
@@ -199,7 +210,10 @@ class LocalSweep:
             SweepInterrupted: it was told to stop; the same command sends the rest.
         """
         of_trials = [job for job in jobs.values() if job.trial]
-        self._printed.look(of_trials)
+        self._printed.read_all(of_trials, self._services.stop.is_set)
+        if self._services.stop.is_set():
+            message = "interrupted: all trials have ended, but MLflow may lack some of it: run the same command again"
+            raise SweepInterrupted(message)
         for job in of_trials:
             if job.phase.ended and (self._state / job.trial).is_dir():
                 # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.

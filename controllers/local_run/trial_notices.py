@@ -1,12 +1,13 @@
 """Shows what trials have to tell the person who runs the sweep, such as that a move would lose something."""
 
-import json
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from controllers.worlds.local.jobs import LocalJob
+from mlflow_hooks.foreign_files import first_bytes
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.state_folder import NOTICES
 
 _MOST_TOLD: Final = 5
@@ -46,9 +47,8 @@ class Notices:
             if self._seen.get(trial) == status.st_mtime_ns or not stat.S_ISREG(status.st_mode):
                 return []
             self._seen[trial] = status.st_mtime_ns
-            with path.open("rb") as file:
-                written = json.loads(file.read(_MOST_BYTES))
-        except (OSError, ValueError, RecursionError):
+            written = parsed(first_bytes(path, _MOST_BYTES))
+        except (OSError, ValueError):
             return []
         texts = [text for text in written if isinstance(text, str)] if isinstance(written, list) else []
         return ["".join(filter(str.isprintable, text[:_LONGEST])) for text in texts]

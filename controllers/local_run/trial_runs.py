@@ -6,7 +6,6 @@ tags that MLflow gives them. Where it begins again, it makes new ones, and those
 Nothing here waits for MLflow where it need not: the first trials begin while MLflow does, too.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -15,6 +14,7 @@ from controllers.tracking.run_context import run_context
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.journal import POINTS, SENT
 from mlflow_hooks.state_folder import forget_ending, forget_identity, forget_run, note_run_asked_for
 
@@ -109,7 +109,7 @@ class TrialRuns:
 def params_of(env: Mapping[str, str]) -> dict[str, Any]:
     """Return the hyperparameters that an environment tells; none where it has no JSON object of them."""
     try:
-        params = json.loads(env.get(contract.ENV_PARAMS) or "{}")
+        params = parsed(env.get(contract.ENV_PARAMS) or "{}")
     except ValueError:
         return {}
     return params if isinstance(params, dict) else {}

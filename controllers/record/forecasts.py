@@ -12,6 +12,7 @@ from typing import Any
 
 from controllers.core.forecast import EndRange, Forecast
 from controllers.record.lines import LineFile
+from mlflow_hooks.foreign_json import parsed
 
 FORECASTS_FILE = "forecasts.jsonl"
 
@@ -39,10 +40,10 @@ class ToldForecast:
             ValueError: It is no such line.
         """
         try:
-            fields = json.loads(line)
+            fields = parsed(line)
             end = None if fields["end"] is None else _range(fields["end"])
             told = cls(float(fields["at"]), end, {str(name): _range(of) for name, of in fields["trials"].items()})
-        except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             message = f"not a forecast: {line[:80]!r}"
             raise ValueError(message) from error
         if not math.isfinite(told.at):

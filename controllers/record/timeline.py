@@ -11,6 +11,7 @@ from pathlib import Path
 
 from controllers.core.errors import SpeconError
 from controllers.record.lines import LineFile
+from mlflow_hooks.foreign_json import parsed
 
 
 class TimelineError(SpeconError):
@@ -100,7 +101,7 @@ def read_timeline(path: Path) -> Iterator[TimelineEvent]:
 
 def _event(line: str) -> TimelineEvent | None:
     """Return the event of a line, None for one of a kind that only a newer version knows."""
-    fields = json.loads(line)
+    fields = parsed(line)
     known = {name: fields[name] for name in TimelineEvent.__slots__ if name in fields}
     several = {"nodes": tuple(known["nodes"])} if "nodes" in known else {}
     if known["kind"] in _KINDS or not isinstance(known["kind"], str):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from controllers.core.errors import SearchError
 from controllers.core.own_program import own_command, own_environment
+from mlflow_hooks import foreign_json
 
 _MODULE: Final = "controllers.search.worker"
 _MOST_ANSWER: Final = 2**20
@@ -93,7 +94,7 @@ class SearchProcess:
                 message = "it sent no whole answer"
                 raise OSError(message)
         self._fresh = False
-        parsed: dict[str, Any] = json.loads(answer)
+        parsed: dict[str, Any] = foreign_json.parsed(answer)
         return parsed
 
     def close(self) -> None:

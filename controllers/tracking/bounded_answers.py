@@ -1,6 +1,5 @@
 """Answers of MLflow's REST API as JSON, no larger than this process will hold. Whatever they say is untrusted data."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ from mlflow.utils.rest_utils import http_request
 from urllib3.exceptions import HTTPError
 
 from controllers.core.errors import SpeconError
+from mlflow_hooks import foreign_json
 
 _ANSWER_S: Final = 30
 """Seconds that an answer may take: nobody waits for it, and a busy server is not away."""
@@ -66,8 +66,8 @@ def _answer(uri: str, path: str, method: str, what: str, **content: Any) -> Mapp
         message = f"MLflow's answer to {what} holds more than is read"
         raise TooMuchError(message)
     try:
-        parsed = json.loads(held)
-    except (ValueError, RecursionError) as error:
+        parsed = foreign_json.parsed(held)
+    except ValueError as error:
         message = f"MLflow answered {what} without JSON: {str(error)[:200]}"
         raise MlflowException(message) from error
     if not isinstance(parsed, dict):

@@ -1,6 +1,5 @@
 """Trials of earlier sweeps out of MLflow, for a new sweep to learn from. Whatever MLflow holds is untrusted data."""
 
-import json
 import math
 import re
 import time
@@ -22,6 +21,7 @@ from controllers.tracking.homes import experiment_pages, home_of
 from controllers.tracking.metric_source import FoundRun, believed, found_in_json, found_in_store, search_runs
 from controllers.tracking.values import MetricPoint, history_of, newest_in_json
 from mlflow_hooks import contract
+from mlflow_hooks.foreign_json import parsed
 
 _MOST_RUNS: Final = 4 * MOST_TRIALS
 """Runs that are looked at for each name: some trials have several."""
@@ -192,8 +192,8 @@ def _read(
 def _told(written: str) -> Mapping[str, object]:
     """Return the hyperparameters that a controller or the hooks wrote down beside a script's own."""
     try:
-        told = json.loads(written) if 0 < len(written) <= MOST_WRITTEN else {}
-    except (ValueError, RecursionError):
+        told = parsed(written) if 0 < len(written) <= MOST_WRITTEN else {}
+    except ValueError:
         return {}
     return told if isinstance(told, dict) else {}
 

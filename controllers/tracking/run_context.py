@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mlflow_hooks import contract
+from mlflow_hooks import contract, foreign_json
 from mlflow_hooks.state_folder import sendable
 
 PARENT: Final = "mlflow.parentRunId"
@@ -44,7 +44,7 @@ def params_tag(params: Mapping[str, Any]) -> dict[str, str]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        parsed = json.loads(text or "{}")
+        parsed = foreign_json.parsed(text or "{}")
     except ValueError:
         return {}
     return parsed if isinstance(parsed, dict) else {}

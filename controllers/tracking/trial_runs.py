@@ -4,7 +4,6 @@ The hyperparameters are the parameters of a run, but a script may log its own un
 in whatever form, and only what it left out is added at the end. Until then they stand in a tag.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from controllers.tracking.run_context import PARENT, params_tag
 from controllers.tracking.script_runs import settle
 from controllers.tracking.sweep_runs import SweepRun
 from mlflow_hooks import contract
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.state_folder import sendable
 
 _MOST_TWINS: Final = 20
@@ -125,8 +125,8 @@ def _log_params(client: MlflowClient, run: str, params: Mapping[str, Any]) -> No
 
 def _params_in(run: Run) -> dict[str, Any]:
     try:
-        params = json.loads(run.data.tags.get(contract.TAG_PARAMS, "{}"))
-    except (ValueError, RecursionError):
+        params = parsed(run.data.tags.get(contract.TAG_PARAMS, "{}"))
+    except ValueError:
         return {}
     return dict(list(params.items())[:_MOST_PARAMS]) if isinstance(params, dict) else {}
 

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -16,6 +17,8 @@ from hera_specon.cli.one_line import OneLine, built
 from hera_specon.cli.output import say
 from hera_specon.display.screens import PlainScreen
 from hera_specon.settings import Objective, maximize, minimize
+from mlflow_hooks.bounds import MOST_OF_JOURNAL, MOST_OF_LOG
+from mlflow_hooks.foreign_files import both_ends, lines_beyond
 from mlflow_hooks.journal import POINTS
 from mlflow_hooks.points import Point
 from mlflow_hooks.printed.lines import lines_of
@@ -53,6 +56,7 @@ def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
     Raises:
         BadInput: always, with the metrics to choose from, or with what the trial failed by.
     """
+    from controllers.driving.stop_signals import STILL_ENDING, heard_while  # noqa: PLC0415
     from controllers.local_run.order import LocalSettings  # noqa: PLC0415 - `specon --help` must not wait for MLflow
 
     folder = state_dir / _FOLDER
@@ -67,7 +71,9 @@ def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
     try:
         with _own_mlflow(), suppress(SweepInterrupted):
             workflow, screen = built(backend, sweep), PlainScreen(lambda _: None)
-            done = backend.run_locally(workflow, asked.file, [backend.parse_policy("default")], settings, screen)
+            policies = [backend.parse_policy("default")]
+            run_it = partial(backend.run_locally, workflow, asked.file, policies, settings, screen)
+            done = heard_while(run_it, lambda: say(STILL_ENDING, err=True))
         raise BadInput(_describe(asked, done, metrics_in(folder), _read_output(folder)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -118,14 +124,14 @@ def metrics_in(folder: Path) -> list[FoundMetric]:
 
 def _read_journals(folder: Path) -> Iterator[tuple[str, float]]:
     for path in sorted(folder.glob(f"runs/*/*/state/*/{POINTS}")):
-        points = map(Point.decode, path.read_bytes().splitlines())
+        points = map(Point.decode, lines_beyond(path, 0, MOST_OF_JOURNAL))
         yield from ((point.key, point.value) for point in points if point is not None)
 
 
 def _read_output(folder: Path) -> list[str]:
     """Return the lines that trials under ``folder`` printed."""
     logs = sorted(folder.glob("runs/*/*/logs/*.log"))
-    return [line for log in logs for line in lines_of(log.read_bytes())]
+    return [line for log in logs for line in lines_of(both_ends(log, MOST_OF_LOG))]
 
 
 def _describe(asked: OneLine, done: "LocalRun | None", metrics: list[FoundMetric], printed: list[str]) -> str:

@@ -124,6 +124,7 @@ def _let_go_on(request: ResumeRequest, desk: "Desk") -> None:
 
 
 def _resume_here(request: ResumeRequest, folder: Path) -> None:
+    from controllers.driving.stop_signals import STILL_ENDING, heard_while  # noqa: PLC0415
     from controllers.local_run.run import resume_ended  # noqa: PLC0415 - `specon --help` must not wait for MLflow
     from controllers.policies.registry import parse_policy  # noqa: PLC0415
     from hera_specon.asking import RunDesk  # noqa: PLC0415
@@ -144,7 +145,10 @@ def _resume_here(request: ResumeRequest, folder: Path) -> None:
     console = open_console(None, outlives=True)
     live = console.is_terminal and not request.plain
     with LiveScreen(console) if live else PlainScreen(lambda line: say_lines(line, console)) as screen:
-        done = resume_ended(folder, parse_policy(request.policy), screen, request.chosen)
+        policy = parse_policy(request.policy)
+        done = heard_while(
+            lambda: resume_ended(folder, policy, screen, request.chosen), lambda: screen.say(STILL_ENDING)
+        )
     print_how_it_went(console, done.results, done.folder)
     write_report(folder, [folder / REPORT_FILE])
     console.print(f"Report: {folder / REPORT_FILE}", highlight=False, markup=False, soft_wrap=True)

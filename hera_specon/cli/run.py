@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from controllers.core.errors import MissingObjectiveError, SweepInterrupted
 from controllers.core.stop_rules import StopRules
+from controllers.driving.stop_signals import STILL_ENDING, heard_while
 from hera_specon.cli.after_option import after_option
 from hera_specon.cli.backend import Backend, check_parameters, chosen_policies, real_backend
 from hera_specon.cli.group import CommandFailure
@@ -286,7 +288,8 @@ def _run(backend: Backend, request: RunRequest, console: Console, page: PageBesi
 
     def train(settings: LocalSettings) -> "LocalRun":
         with _screen(request, console, page) as screen:
-            return backend.run_locally(workflow, file, policies, settings, screen)
+            run_it = partial(backend.run_locally, workflow, file, policies, settings, screen)
+            return heard_while(run_it, lambda: screen.say(STILL_ENDING))
 
     return _trained(train, settings, asks=console.is_terminal and sys.stdin.isatty())
 

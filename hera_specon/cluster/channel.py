@@ -16,6 +16,7 @@ from controllers.core.errors import SpeconError
 from controllers.worlds.argo.calls.api import WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.errors import NotFoundError
 from controllers.worlds.argo.calls.untrusted import text
+from mlflow_hooks.foreign_json import parsed
 
 _MOST_ANSWER: Final = 64 * 2**20
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -107,8 +108,8 @@ class ArgoServerChannel:
         try:
             answer = self._service.session.get(url, headers=headers, verify=self._service.verify_ssl)
             answer.raise_for_status()
-            manifest = answer.json()
-        except (requests.RequestException, ValueError, RecursionError) as error:
+            manifest = parsed(answer.content)
+        except (requests.RequestException, ValueError) as error:
             raise self._failure(error) from error
         return manifest if isinstance(manifest, dict) else {}
 

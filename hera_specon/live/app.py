@@ -1,6 +1,5 @@
 """The pages and what they ask for, as a web application: a shelf of sweeps behind a door."""
 
-import json
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, Final
@@ -17,6 +16,7 @@ from hera_specon.live.door import Door
 from hera_specon.live.paced import Made
 from hera_specon.live.sweeps import Shelf
 from hera_specon.report.environment import environment, packed_plotly
+from mlflow_hooks.foreign_json import parsed
 
 MOST_ASKED: Final = 2**20
 """Bytes of a request's body: the names of some ten thousand trials."""
@@ -150,8 +150,8 @@ async def _json(request: Request) -> dict[str, Any]:
             message = f"more than {MOST_ASKED} bytes were asked at once"
             raise BadRequestError(message)
     try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        asked = parsed(body)
+    except ValueError as error:
         message = f"what was asked is no JSON: {error}"
         raise BadRequestError(message) from error
     return asked if isinstance(asked, dict) else {}

@@ -1,6 +1,5 @@
 """The runs in a state folder of this machine, and asking for their trials by the files that ``specon pause`` writes."""
 
-import json
 import threading
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from hera_specon.live.paced import Made, PacedPart
 from hera_specon.live.standing import SweepStanding, newest_actions, node_lines, trial_lines
 from hera_specon.live.sweeps import ReadOnlyError, SweepLine, UnknownSweepError
 from hera_specon.records.run_folder import RUN_FILE, load_run, parts_of, run_states
+from mlflow_hooks.foreign_json import parsed
 
 MOST_RUNS: Final = 500
 """Runs that are listed, the newest first."""
@@ -178,7 +178,7 @@ def _written_lately(folder: Path) -> bool:
 
 def _about(folder: Path) -> dict[str, Any]:
     try:
-        about = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        about = parsed((folder / RUN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return about if isinstance(about, dict) else {}

@@ -1,6 +1,5 @@
 """How a sweep stands, as the page shows it above the report: counts, nodes, trials with what can be asked, actions."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from controllers.record.timeline import EventKind, TimelineEvent
 from hera_specon import formatting
 from hera_specon.report.environment import environment
 from hera_specon.sweep_state import SweepState, TrialRow, best_so_far, front_lines
+from mlflow_hooks.foreign_json import parsed
 
 MOST_TRIALS: Final = 1000
 """Trials that are listed; those at work come first."""
@@ -140,7 +140,7 @@ def newest_actions(file: Path) -> tuple[ActionLine, ...]:
 
 def _action(line: str) -> ActionLine | None:
     try:
-        told = json.loads(line)
+        told = parsed(line)
         outcome = " ".join(str(told[name]) for name in ("outcome", "detail") if told.get(name))
         trial = formatting.short_id(str(told.get("trial", "")))
         return ActionLine(float(told["at"]), str(told["kind"]), trial, str(told.get("reason") or ""), outcome)

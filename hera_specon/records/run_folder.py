@@ -1,6 +1,5 @@
 """Read the folder of a run on this machine: its record, and how far it has come."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from hera_specon import formatting
 from hera_specon.records.comparison import labels
 from hera_specon.records.history import SweepHistory, history
 from hera_specon.sweep_state import SweepState, TrialProcesses
+from mlflow_hooks.foreign_json import parsed
 
 RUN_FILE = "run.json"
 Events = Sequence[TimelineEvent]
@@ -166,7 +166,7 @@ def _policy_run(part: Path, spec: Sequence[str], read: Reader) -> PolicyRun:
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        data = parsed(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         message = f"Cannot read {file}: {error}"
         raise BrokenRunError(message) from error

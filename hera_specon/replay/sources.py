@@ -1,6 +1,5 @@
 """Find a past sweep: a run's folder on this machine, a sweep of a cluster, or any runs in MLflow."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ from hera_specon.records.tracked import policy_of, sweep_runs, tracked_record
 from hera_specon.replay.past_sweeps import KnownObjective, Recorded, past_runs, recorded_sweep, runs_below
 from hera_specon.replay.tracked_trials import TAG_PARENT, printable, tracked_trials
 from mlflow_hooks.contract import TAG_SWEEP_ID, TAG_TRIAL_ID
+from mlflow_hooks.foreign_json import parsed
 
 Origin = Literal["local", "argo"]
 _STOOD_STILL_S: Final = 1.0
@@ -115,7 +115,7 @@ def _began(run: PolicyRun, part: Path) -> float | None:
     if run.result is None or run.result.interrupted_s > _STOOD_STILL_S:
         return None
     try:
-        return float(json.loads((part / "engine.json").read_text(encoding="utf-8"))["began_epoch_s"])
+        return float(parsed((part / "engine.json").read_text(encoding="utf-8"))["began_epoch_s"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from mlflow_hooks.bounds import MOST_VALUES
 from mlflow_hooks.printed.numbers import number, unwrapped, whole
 from mlflow_hooks.printed.pairs import Pair, pairs_of, told
 from mlflow_hooks.printed.printed_tables import Tables
@@ -14,8 +15,6 @@ NOT_IN_NAMES: Final = re.compile(r"[^\w.\- :/]")
 """Characters that MLflow takes in no metric's name."""
 ONLY_PRINTED: Final = frozenset("@^%#'")
 """Those of them that a printed name may hold all the same."""
-MOST_VALUES: Final = 100
-"""Values of a line that are read."""
 _LONGEST_NAME: Final = 250
 _LONGEST_LINE: Final = 4096
 _LONGEST_TOLD: Final = 200
@@ -119,7 +118,7 @@ class NamedReader:
 
 def no_number(name: str, text: str, line: str) -> str:
     """Return in words that what stands where a metric has its value is no number."""
-    return f"{name}={text!r} is no number and counts as none, in the line {line[:_LONGEST_TOLD]!r}"
+    return f"{name}={text[:_LONGEST_TOLD]!r} is no number and counts as none, in the line {line[:_LONGEST_TOLD]!r}"
 
 
 def kept_name(name: str) -> str:

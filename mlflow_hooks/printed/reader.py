@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
 
+from mlflow_hooks.bounds import LONGEST_LINE, MOST_VALUES
+from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.printed.form import MOST_NAMES, NOT_THEIRS, STEPS, PrintedForm, compile_pattern
 from mlflow_hooks.printed.lines import ENDS, clean
-from mlflow_hooks.printed.named import MOST_VALUES, NamedReader, kept_name, no_number
+from mlflow_hooks.printed.named import NamedReader, kept_name, no_number
 from mlflow_hooks.printed.numbers import number, whole, whole_of
 
-LONGEST_LINE: Final = 2**16
-"""Bytes of a line that are read: the last ones."""
 BURST: Final = 1000.0
 """Lines with values that are read at once, however fast they come."""
 PER_SECOND: Final = 100.0
@@ -24,6 +24,8 @@ PER_SECOND: Final = 100.0
 0.7 ms of CPU for each value."""
 _OTHER_LINE: Final = 0.02
 """What a line without values costs, in such lines, where each has to be looked at by itself."""
+_IN_PRICE: Final = 10
+"""Values of a line that cost no more than the line; so many more cost as much as another line."""
 _HELD: Final = 2**14
 """Bytes of lines that wait to be read where they come too fast; older ones are left out."""
 _NO_JSON: Final = re.compile(rb"(?<=[:\s,\[])[+-]?(?:nan|inf(?:inity)?)(?=[\s,}\]])", re.IGNORECASE)
@@ -100,7 +102,7 @@ class PrintedReader:
     def _taken(self, lines: bytes) -> Iterator[PrintedValues]:
         lines, now = clean(lines), self.clock()
         self._room = min(BURST, self._room + max(0.0, now - self._at) * PER_SECOND)
-        self._at, self._held, line = now, b"", -1
+        self._at, self._held, line, in_line = now, b"", -1, 0
         for begins, told, step in self._found(lines):
             if begins != line:
                 if self._room < 1:
@@ -108,6 +110,9 @@ class PrintedReader:
                     return
                 line = begins
                 self._room -= 1
+                in_line = 0
+            in_line += len(told)
+            self._room -= len(told) / _IN_PRICE if in_line > _IN_PRICE else 0
             values = self._of_theirs(told, step, lines, begins)
             if values is not None:
                 yield values
@@ -157,8 +162,7 @@ class PrintedReader:
             for at, groups in heapq.merge(*matches, key=itemgetter(0)):
                 if at >= ends:
                     begins = max(lines.rfind(b"\n", 0, at), lines.rfind(b"\r", 0, at)) + 1
-                    end = ENDS.search(lines, at)
-                    ends, taken = end.end() if end else len(lines) + 1, 0
+                    ends, taken = _end_of_line(lines, at), 0
                 taken += 1
                 if taken <= MOST_VALUES:
                     yield begins, groups, None
@@ -168,10 +172,10 @@ class PrintedReader:
             return
         begins = 0
         for line in ENDS.split(lines):
-            told, step = (self._in_json(line), None) if keys else self._named(line)
+            told, step = (self._in_json(line), None) if keys else self._named(line) if line else ({}, None)
             if told:
                 yield begins, told, step
-            elif not keys:
+            elif line and not keys:
                 self._room -= _OTHER_LINE
             begins += len(line) + 1
 
@@ -197,16 +201,32 @@ class PrintedReader:
 
 
 def _matches(pattern: Any, lines: bytes) -> Iterator[tuple[int, Mapping[str, object]]]:  # noqa: ANN401 - of RE2
-    for match in pattern.finditer(lines):
-        yield match.start(), {name: match.group(number) for name, number in pattern.groupindex.items()}
+    """Yield where each match begins and its groups, of each line no more than values of a line are read."""
+    at = ends = taken = 0
+    while (match := pattern.search(lines, at)) is not None:
+        begins = match.start()
+        if begins >= ends:
+            ends, taken = _end_of_line(lines, begins), 0
+        taken += 1
+        if taken <= MOST_VALUES:
+            yield begins, {name: match.group(number) for name, number in pattern.groupindex.items()}
+        at = max(match.end(), begins + 1) if taken < MOST_VALUES else ends
+        if at > len(lines):
+            return
+
+
+def _end_of_line(lines: bytes, at: int) -> int:
+    """Return where the line after that at ``at`` begins."""
+    end = ENDS.search(lines, at)
+    return end.end() if end else len(lines) + 1
 
 
 def _object(text: bytes) -> object:
     """Return what JSON tells, also with numbers as C prints them, such as ``-nan``; None where it is none."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(text)
-    with suppress(ValueError, RecursionError):
-        return json.loads(_NO_JSON.sub(lambda word: json.dumps(number(word[0].decode())).encode(), text))
+    with suppress(ValueError):
+        return parsed(text)
+    with suppress(ValueError):
+        return parsed(_NO_JSON.sub(lambda word: json.dumps(number(word[0].decode())).encode(), text))
     return None
 
 

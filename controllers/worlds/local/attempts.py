@@ -6,6 +6,7 @@ import re
 import sys
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -28,12 +29,13 @@ from controllers.worlds.local.standing import Standing, standing_of
 from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
+from mlflow_hooks.foreign_files import first_bytes, open_to_append
 from mlflow_hooks.presence import presences
 from mlflow_hooks.printed.attempt import is_read
 
 _PYTHON: Final = re.compile(r"python[0-9.]*$")
 _MOST_OUTPUT: Final = 2**20
-"""Characters of an output parameter: a workflow on a cluster takes no more."""
+"""Bytes of an output parameter, and of what a step printed: a workflow on a cluster takes no more."""
 FLUSH_S = "10"
 """Seconds for which a trial that has ended waits for MLflow: the run sends what is left then."""
 
@@ -331,9 +333,11 @@ class Attempts:
         return self._meters.setdefault(f"/{node}", RateMeter()).read(now, self._shares.node_used(node))
 
     def output(self, job: LocalJob) -> str:
-        """Return what a step that is no trial printed, as its ``outputs.result``."""
-        log = self._around.log_of(job)
-        return log.read_text(encoding="utf-8", errors="replace").rstrip("\n") if log.exists() else ""
+        """Return what a step that is no trial printed, as its ``outputs.result``: the beginning of it."""
+        try:
+            return _text_of(self._around.log_of(job)).rstrip("\n")
+        except OSError:
+            return ""
 
     def outputs(self, job: LocalJob) -> Mapping[str, str] | None:
         """Return the output parameters of a step that has succeeded, None where it did not write one of them."""
@@ -341,12 +345,11 @@ class Attempts:
         for name, path in output_files(step, self._around.folder, file_name(job.trial or job.id)).items():
             default = step.outputs[name].default
             try:
-                with path.open(encoding="utf-8", errors="replace") as file:
-                    found[name] = file.read(_MOST_OUTPUT).removesuffix("\n")
+                found[name] = _text_of(path).removesuffix("\n")
             except OSError as error:
                 if default is None:
-                    with self._around.log_of(job).open("a", encoding="utf-8") as log:
-                        log.write(f"output {name!r} is not there: {error}\n")
+                    with suppress(OSError), open_to_append(self._around.log_of(job)) as log:
+                        log.write(f"output {name!r} is not there: {error}\n".encode())
                     return None
                 found[name] = default
         return found
@@ -363,6 +366,10 @@ class Attempts:
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(step.source, encoding="utf-8")
         return local_command((*(command or (sys.executable,)), str(script), *args), {**os.environ, **step.environment})
+
+
+def _text_of(path: Path) -> str:
+    return first_bytes(path, _MOST_OUTPUT).decode(errors="replace")
 
 
 def end_leftovers(processes: Iterable[ProcessMark], grace_s: float) -> None:

@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from mlflow_hooks.foreign_files import small_text
 from mlflow_hooks.state_folder import write_whole
 
 _BEGAN: Final = "printed-from"
@@ -23,6 +24,6 @@ def note_beginning(folder: Path, log: Path) -> None:
 def beginning(folder: Path) -> int:
     """Return how many bytes of its log the trial in ``folder`` had when its training began."""
     try:
-        return int((folder / _BEGAN).read_text())
+        return int(small_text(folder / _BEGAN))
     except (OSError, ValueError):
         return 0

@@ -6,6 +6,7 @@ from typing import Final
 from controllers.core.after_attempt import EXIT_TERMINATED
 from controllers.worlds.local.processes import Exit
 from mlflow_hooks.contract import EXIT_MIGRATE
+from mlflow_hooks.foreign_files import first_bytes, last_bytes
 from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.journal import POINTS
 from mlflow_hooks.points import Point
@@ -39,8 +40,7 @@ def true_code(end: Exit, said: Presence | None, *, hooked: bool) -> int:
 def owned_by(folder: Path, token: str) -> bool:
     """Return whether hooks have taken the trial's folder over for the attempt ``token``."""
     try:
-        with (folder / OWNER).open("rb") as file:
-            return file.read(len(token) + 1) == token.encode()
+        return first_bytes(folder / OWNER, len(token.encode()) + 1) == token.encode()
     except OSError:
         return False
 
@@ -53,9 +53,7 @@ def is_hooked(folder: Path) -> bool:
 def steps_gained(folder: Path) -> int:
     """Return how many steps a trial has come to, by the last points of its journal and by its checkpoints."""
     try:
-        with (folder / POINTS).open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - _TAIL))
-            lines = file.read().splitlines()
+        lines = last_bytes(folder / POINTS, _TAIL).splitlines()
     except OSError:
         lines = []
     logged = [point.step + 1 for line in lines if (point := Point.decode(line)) is not None]

@@ -10,6 +10,7 @@ from controllers.core.asks import AsksInText, asks_written
 from controllers.core.errors import SpeconError
 from controllers.core.model import Ask
 from controllers.worlds.local.jobs import write_whole
+from mlflow_hooks.foreign_json import parsed
 
 _CLOCK = "clock.json"
 
@@ -107,7 +108,7 @@ def _elapsed(kept: Mapping[str, Any]) -> float:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        kept = parsed(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError as error:
         message = f"{path} is no JSON ({error}): put back what was there, or start a new run with --fresh"
         raise SpeconError(message) from error

@@ -17,6 +17,7 @@ from controllers.core.model import Phase
 from controllers.worlds.local.processes import ProcessMark
 from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
+from mlflow_hooks.foreign_json import parsed
 
 _LONGEST_NAME = 100
 _DIGEST = 12
@@ -112,7 +113,7 @@ class LocalJob:
     def params(self) -> dict[str, Any]:
         """Its hyperparameters; none where its environment has no JSON object of them."""
         try:
-            params = json.loads(self.step.environment.get(contract.ENV_PARAMS) or "{}")
+            params = parsed(self.step.environment.get(contract.ENV_PARAMS) or "{}")
         except ValueError:
             return {}
         return params if isinstance(params, dict) else {}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from controllers.core.errors import SpeconError
+from mlflow_hooks.foreign_json import parsed
 
 LARGEST_FILE: Final = 10 * 2**20
 """Bytes from which a file is linked instead of copied."""
@@ -103,7 +104,7 @@ class _Copying:
 
     def run(self) -> None:
         with suppress(FileNotFoundError, ValueError):
-            kept = json.loads((self.root / _RECORD).read_text(encoding="utf-8"))
+            kept = parsed((self.root / _RECORD).read_text(encoding="utf-8"))
             self.record = {path: stamp and (stamp[0], stamp[1]) for path, stamp in kept.items()}
         above = [folder for folder in reversed(self.project.folder.parents) if folder.is_relative_to(self.project.top)]
         for folder, then in zip(above, [*above[1:], self.project.folder], strict=True):
@@ -248,7 +249,7 @@ def read_own(text: str) -> tuple[str, ...] | None:
     if not text:
         return None
     try:
-        paths = json.loads(text)
+        paths = parsed(text)
     except ValueError:
         paths = None
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):

@@ -65,6 +65,6 @@ def read_report(said: str) -> Mapping[str, Any] | None:
         return None
     try:
         found = parsed(said, _MOST_PARTS)
-    except (TooManyPartsError, ValueError, RecursionError):
+    except (TooManyPartsError, ValueError):
         return None
     return found if isinstance(found, dict) and "self" in found else None

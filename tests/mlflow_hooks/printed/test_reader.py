@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlflow_hooks.bounds import LONGEST_LINE, MOST_VALUES
 from mlflow_hooks.printed.form import MOST_NAMES, PrintedForm
-from mlflow_hooks.printed.named import MOST_VALUES
-from mlflow_hooks.printed.reader import BURST, LONGEST_LINE, PER_SECOND, PrintedReader
+from mlflow_hooks.printed.reader import BURST, PER_SECOND, PrintedReader
 
 LOSS = PrintedForm(patterns=(r"epoch (?P<step>\S+): loss=(?P<loss>\S+)(?: acc=(?P<acc>\S+))?",))
 JSON = PrintedForm(keys=("loss", "eval.acc"), step="epoch")

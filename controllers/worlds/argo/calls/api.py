@@ -37,6 +37,8 @@ from controllers.worlds.argo.calls.errors import (
     UnavailableError,
 )
 from controllers.worlds.argo.calls.untrusted import TooManyPartsError, mappings, parsed, text
+from mlflow_hooks.foreign_json import TooDeepError
+from mlflow_hooks.foreign_json import parsed as plain_json
 
 _LOG = logging.getLogger(__name__)
 Json = dict[str, Any]
@@ -296,7 +298,7 @@ class KubeApi:
         try:
             content = _bounded(response, _MOST_ANSWER)
             answer = parsed(content, _MOST_PARTS)
-        except (TooManyPartsError, RecursionError) as error:
+        except (TooManyPartsError, TooDeepError) as error:
             message = f"{method} {path}: {error}: {_first_named(content)}"
             raise TooLargeError(message, _list_metadata(content)) from error
         except (ValueError, HTTPError, OSError) as error:
@@ -371,7 +373,7 @@ def _list_metadata(content: bytes) -> Json:
     """Return the metadata of a list that cannot be parsed whole: they are its very beginning or its very end."""
     metadata = _METADATA_FIRST.match(content) or _METADATA_LAST.search(content[-_MOST_METADATA:])
     try:
-        return dict(json.loads(metadata[1])) if metadata else {}
+        return dict(plain_json(metadata[1])) if metadata else {}
     except ValueError:
         return {}
 
@@ -379,9 +381,9 @@ def _list_metadata(content: bytes) -> Json:
 def _failure(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
     status: Any = None
     try:
-        status = json.loads(response.read(_MOST_ERROR))
+        status = plain_json(response.read(_MOST_ERROR))
         detail = str(status.get("message"))
-    except (ValueError, AttributeError, RecursionError, HTTPError, OSError):
+    except (ValueError, AttributeError, HTTPError, OSError):
         detail = "no reason given"
     finally:
         response.close()

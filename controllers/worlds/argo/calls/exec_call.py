@@ -1,6 +1,5 @@
 """A command run in a pod, in bounded time: the API server, a kubelet or the pod itself may hang at each step of it."""
 
-import json
 import ssl
 import time
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from websocket import ABNF, WebSocket, WebSocketException, WebSocketTimeoutExcep
 
 from controllers.worlds.argo.calls.api import KubeApi
 from controllers.worlds.argo.calls.errors import UnavailableError
+from mlflow_hooks.foreign_json import parsed
 
 _CONNECT_S: Final = 4.0
 """Less than a lease lasts beyond its holder's deadline: nobody else leads before a command is on its way."""
@@ -103,8 +103,8 @@ def _problem_of(connection: WebSocket) -> str | None:
 def _failure_in(told: bytes) -> str | None:
     """Return what a command's end says went wrong; None where it ended well."""
     try:
-        answer = json.loads(told or b"{}")
-    except (ValueError, RecursionError):
+        answer = parsed(told or b"{}")
+    except ValueError:
         answer = None
     status = answer.get("status") if isinstance(answer, dict) else None
     return None if status == "Success" else told.decode(errors="replace") or "it ended without saying how"

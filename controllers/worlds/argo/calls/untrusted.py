@@ -1,7 +1,6 @@
 """Reads what an API server answered. Any of it may be missing, of another type, or far too long."""
 
 import base64
-import json
 import math
 import re
 import zlib
@@ -13,6 +12,7 @@ from kubernetes.utils.quantity import parse_quantity
 
 from controllers.core.devices import MOST_KINDS, MOST_OF_A_KIND, Devices, is_device
 from controllers.core.errors import SpeconError
+from mlflow_hooks import foreign_json
 
 MOST_TEXT = 4096
 _MOST_QUANTITY = 64
@@ -35,8 +35,8 @@ def parsed(content: str | bytes, most: int) -> Any:  # noqa: ANN401 - whatever t
 
     Raises:
         TooManyPartsError: It holds more.
+        TooDeepError: It is nested too deeply, a ``ValueError``.
         ValueError: It is no JSON.
-        RecursionError: It is nested too deeply.
     """
     if isinstance(content, bytes):
         parts = sum(content.count(mark) for mark in (b",", b"[", b"{"))
@@ -45,7 +45,7 @@ def parsed(content: str | bytes, most: int) -> Any:  # noqa: ANN401 - whatever t
     if parts > most:
         message = f"it holds more than {most} values"
         raise TooManyPartsError(message)
-    return json.loads(content)
+    return foreign_json.parsed(content)
 
 
 def at(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever the JSON holds

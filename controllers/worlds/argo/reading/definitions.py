@@ -1,6 +1,5 @@
 """How a trial's author defined it: on the template in the workflow, and again on every pod."""
 
-import json
 import logging
 import re
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from controllers.core.goals import AskedGoals, GoalError, aims_in, goals_in
 from controllers.core.lineage import lineage_in
 from controllers.core.model import Direction, Parameters, Point, TrialId
 from controllers.core.parameters import parameters_in
-from mlflow_hooks import contract
+from mlflow_hooks import contract, foreign_json
 
 _LOG = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -90,8 +89,8 @@ class TrialDefinition:
     def hyperparameters(self) -> dict[str, Any]:
         """Return the hyperparameters; none where the text is no JSON object."""
         try:
-            parsed = json.loads(self.params) if self.params else {}
-        except (ValueError, RecursionError):
+            parsed = foreign_json.parsed(self.params) if self.params else {}
+        except ValueError:
             return {}
         return parsed if isinstance(parsed, dict) else {}
 

@@ -23,6 +23,7 @@ from controllers.worlds.argo.calls.errors import (
 )
 from controllers.worlds.argo.calls.untrusted import TooManyPartsError, at, parsed, text, whole
 from controllers.worlds.argo.reading.definitions import warn_once
+from mlflow_hooks.foreign_json import TooDeepError
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
@@ -241,7 +242,7 @@ class Reflector(Generic[R]):
         self.heard_at = since_boot()
         try:
             event = parsed(line, _MOST_PARTS)
-        except (TooManyPartsError, RecursionError) as error:
+        except (TooManyPartsError, TooDeepError) as error:
             # It would come again and again: the next event that can be read goes on after it.
             warn_once(f"{self._collection.path} {line[:_SHOWN]!r}", f"an event of {self._collection.path}: {error}")
             return

@@ -415,7 +415,7 @@ def _nodes(workflow: Json) -> tuple[dict[str, Mapping[str, Any]], str | None]:
     if not plain and isinstance(packed, str) and packed:
         try:
             plain = parsed(gunzipped(packed, _MOST_NODES_BYTES), _MOST_NODES_PARTS)
-        except (ValueError, PackedError, TooManyPartsError, RecursionError) as error:
+        except (ValueError, PackedError, TooManyPartsError) as error:
             unread = f"cannot be unpacked: {str(error)[:200]}"
     elif not plain and at(workflow, "status", "offloadNodeStatusVersion"):
         unread = "are in a database (nodeStatusOffLoad)"

@@ -168,7 +168,7 @@ def _unpacked(content: object, name: str) -> str | None:
     try:
         state = gunzipped(content, _MOST_STATE)
         parsed(state, _MOST_STATE_PARTS)
-    except (ValueError, PackedError, TooManyPartsError, RecursionError) as error:
+    except (ValueError, PackedError, TooManyPartsError) as error:
         _LOG.warning("cannot read the state in ConfigMap %s; it is dropped: %s", name, str(error)[:200])
         return None
     return state

@@ -49,7 +49,8 @@ class Children:
         if not spec.command or not spec.cwd.is_dir():
             msg = f"cannot start {spec.command!r} in {str(spec.cwd)!r}: no command or no such folder"
             raise LaunchError(msg)
-        log = os.open(spec.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        # Without O_NONBLOCK this would wait where a program has put a pipe there.
+        log = os.open(spec.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
         ours, theirs = socket.socketpair()
         with ours, theirs, contextlib.ExitStack() as stack:
             stack.callback(os.close, log)

@@ -5,7 +5,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -45,10 +45,13 @@ class Launcher:
         self._servers = [self._served(warmth) for warmth in ahead or (Warmth(dict(os.environ)),)]
         self._of: dict[str, int] = {}
 
-    def wait_ready(self) -> None:
-        """Wait until the imports are done, so that the first attempt starts as cheaply as all others."""
+    def wait_ready(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Wait until the imports are done, so that the first attempt starts as cheaply as all others.
+
+        Once ``stopped``, nobody waits: nothing but ``close`` is to follow then.
+        """
         for server in self._servers:
-            server.ask({"ready": True})
+            server.ask({"ready": True}, stopped)
 
     def start(self, spec: ProcessSpec) -> int:
         """Start an attempt and return its pid, which leads a session and process group of its own.

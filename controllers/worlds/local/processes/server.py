@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from controllers.worlds.local.processes.warmth import Warmth
 
 _SERVER: Final = "controllers.worlds.local.processes.fork_server"
 _READ_BYTES: Final = 65_536
+_LOOK_S: Final = 0.2
 PATIENCE_S: Final = 15.0
 """Seconds beyond the grace period for a server, or its keeper, to end what it has started."""
 
@@ -55,10 +57,14 @@ class Server:
         except ConnectionError:
             self.lost = True
 
-    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a message and return the reply; an empty one if the server died."""
+    def ask(self, message: dict[str, Any], stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+        """Send a message and return the reply; an empty one if the server died, or nobody waits any more."""
         self.tell(message)
         while not self.lost:
+            if not select.select([self._control], [], [], _LOOK_S)[0]:
+                if stopped():
+                    return {}
+                continue
             try:
                 data = self._control.recv(_READ_BYTES)
             except ConnectionError:

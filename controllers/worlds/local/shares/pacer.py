@@ -10,6 +10,7 @@ from typing import Any, Final
 from controllers.core.own_program import own_command, own_environment
 from controllers.worlds.local.processes import proctree
 from controllers.worlds.local.shares.base import SharesError, SharesNameError, checked_cpu, checked_name
+from mlflow_hooks.foreign_json import parsed
 
 _PROCESS: Final = "controllers.worlds.local.shares.pacer_process"
 
@@ -167,7 +168,7 @@ def _exchange(helper: subprocess.Popen[bytes], request: dict[str, Any]) -> float
         msg = "the pacer's helper has no pipes"
         raise SharesError(msg)
     helper.stdin.write(json.dumps(request).encode() + b"\n")
-    return float(json.loads(helper.stdout.readline()))
+    return float(parsed(helper.stdout.readline()))
 
 
 def _end(helper: subprocess.Popen[bytes]) -> None:

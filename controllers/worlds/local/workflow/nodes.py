@@ -8,6 +8,7 @@ from typing import Any
 
 from controllers.worlds.local.workflow.steps import Delay, PodStep
 from controllers.worlds.local.workflow.templates import Call, StepTemplate
+from mlflow_hooks.foreign_json import parsed
 
 
 class NodePhase(StrEnum):
@@ -120,6 +121,6 @@ def aggregate(outputs: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 def _json_or_text(text: str) -> Any:  # noqa: ANN401 - any JSON value
     try:
-        return json.loads(text)
+        return parsed(text)
     except json.JSONDecodeError:
         return text

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from controllers.core import kueue, labels
+from controllers.core import foreign_yaml, kueue, labels
 from controllers.core.after_attempt import TrialRetries
 from controllers.core.devices import GPU
 from controllers.core.expressions import tries_given, without_argo
@@ -362,7 +362,7 @@ def _patch(findings: Findings, text: object, path: str) -> Mapping[str, Any]:
         findings.unsupported(path, "only a patch without {{...}} can be read here")
         return {}
     try:
-        return findings.mapping(yaml.safe_load(findings.text(known, path)), path)
+        return findings.mapping(foreign_yaml.parsed(findings.text(known, path)), path)
     except yaml.YAMLError as error:
         findings.malformed(path, f"is not YAML: {error}")
         return {}

@@ -29,6 +29,7 @@ from controllers.worlds.local.workflow.values import (
     parse_duration,
     substitute_known,
 )
+from mlflow_hooks.foreign_json import parsed
 
 _KINDS: Final = ("container", "script", "steps", "dag", "suspend")
 _KINDS_OF_PODS: Final = frozenset({"container", "script"})
@@ -300,7 +301,7 @@ def parse_items(text: str) -> tuple[Any, ...]:
         ManifestValueError: ``text`` is not a JSON list.
     """
     try:
-        items = json.loads(text)
+        items = parsed(text)
     except json.JSONDecodeError:
         items = None
     if not isinstance(items, list):
