@@ -1,8 +1,12 @@
 """What trials journal is read as it grows, and believed before what MLflow has of it."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+
+import pytest
 
 from controllers.core import labels
 from controllers.core.model import Phase, Sample, TrialId
@@ -14,6 +18,7 @@ from controllers.worlds.local.workflow import PodStep
 from hera_specon.display.tables import warnings
 from hera_specon.records.comparison import comparison_rows
 from mlflow_hooks import contract
+from mlflow_hooks.bounds import JOURNAL_PIECE
 from mlflow_hooks.journal import POINTS, Journal
 from mlflow_hooks.points import Point
 
@@ -135,3 +140,63 @@ def test_what_a_script_with_hooks_logs_past_them_is_added_from_mlflow() -> None:
     (first,), (again,) = reader.poll().values(), reader.poll().values()
     assert (first.value, dict(first.also)) == (0.5, {"latency": 7.0, "memory_mb": 100.0})
     assert again is first
+
+
+class Ticking:
+    """A clock that goes on with each question for it."""
+
+    def __init__(self, tick_s: float) -> None:
+        self._ticks = (tick_s * number for number in count())
+
+    def __call__(self) -> float:
+        return next(self._ticks)
+
+
+def test_a_flood_is_read_in_parts_and_what_is_passed_over_is_said_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    jobs = [job(Phase.SUCCEEDED)]
+    reader = JournalReader(tmp_path, lambda: jobs, float, said.append, Ticking(0.2))
+    (tmp_path / TRIAL).mkdir()
+    line = Point("loss", 0.5, 1, 1000).encode()
+    last = Point("loss", 0.125, 2, 2000).encode()
+    lines = 20 * JOURNAL_PIECE // len(line)
+    (tmp_path / TRIAL / POINTS).write_bytes(line * lines + last)
+    (first,) = reader.samples().values()
+    assert first.value == 0.5
+    assert said == []
+    reader.read_all(lambda: False)
+    (newest,) = reader.samples().values()
+    assert (newest.value, newest.step, newest.best) == (0.125, 2, 0.125)
+    (told,) = said
+    assert 0 < int(told.removeprefix(f"{TRIAL} logged faster than it can be followed: ").split()[0]) < len(line) * lines
+
+
+def test_a_journal_flood_keeps_no_other_trial_from_being_read(tmp_path: Path) -> None:
+    names = [TrialId(f"uid.s.{number}") for number in range(5)]
+    for name in names:
+        (tmp_path / name).mkdir()
+        many = 40_000 if name != names[-1] else 1
+        (tmp_path / name / POINTS).write_bytes(Point("loss", 0.5, 1, 1000).encode() * many)
+    jobs = [replace(job(), step=replace(job().step, env={contract.ENV_TRIAL_ID: name})) for name in names]
+    reader = JournalReader(tmp_path, lambda: jobs, float, clock=Ticking(0.05))
+    for _ in range(6):
+        seen = reader.samples()
+    assert names[-1] in seen
+
+
+@pytest.mark.parametrize("written", [b"x" * 300_000, b"\x00\xff" * 1000 + b"\n", b'{"key": ' + b"[" * 50_000 + b"\n"])
+def test_what_is_no_journal_tells_nothing_and_holds_nothing_up(tmp_path: Path, written: bytes) -> None:
+    (tmp_path / TRIAL).mkdir()
+    with (tmp_path / TRIAL / POINTS).open("wb") as file:
+        file.write(written)
+    reader = JournalReader(tmp_path, lambda: [job(Phase.SUCCEEDED)], float)
+    reader.read_all(lambda: False)
+    assert reader.samples() == {}
+
+
+def test_a_pipe_in_place_of_a_journal_holds_nothing_up(tmp_path: Path) -> None:
+    (tmp_path / TRIAL).mkdir()
+    os.mkfifo(tmp_path / TRIAL / POINTS)
+    reader = JournalReader(tmp_path, lambda: [job(Phase.SUCCEEDED)], float)
+    reader.read_all(lambda: False)
+    assert reader.samples() == {}

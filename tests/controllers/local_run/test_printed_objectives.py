@@ -1,7 +1,6 @@
 """A trial's log is followed in looks that are bounded, whatever its script prints."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -33,7 +32,7 @@ class Following:
         self._folder = folder
         (folder / "logs").mkdir()
         self.said: list[str] = []
-        self._ticks: Iterator[float] = (tick_s * number for number in count())
+        self._ticks = (tick_s * number for number in count())
         self.waited_s = 0.0
         self.printed = PrintedObjectives(folder, self.said.append, lambda: 0.0, self.now)
 

@@ -93,3 +93,26 @@ def test_a_step_may_wait_for_something_outside(opened: Open) -> None:
     world.waits_for_others = wait
     to_the_end(world)
     assert asked == ["given"] * 3
+
+
+@pytest.mark.parametrize("does", ["mkfifo $OUT", "mkdir $OUT", "ln -s /dev/zero $OUT"])
+def test_what_is_no_file_is_no_output_and_holds_nothing_up(opened: Open, tmp_path: Path, does: str) -> None:
+    world = opened(steps([call("a", "odd")]), shell("odd", does))
+    to_the_end(world)
+    assert world.failed
+    assert "output 'x' is not there" in (tmp_path / "logs" / "w-x1-0-.a.log").read_text()
+
+
+def test_of_an_output_and_of_what_a_step_printed_no_more_is_read_than_a_workflow_takes(opened: Open) -> None:
+    world = opened(steps([call("a", "long")]), shell("long", "truncate -s 4G $OUT; head -c 5000000 /dev/zero"))
+    to_the_end(world)
+    (done,) = world.jobs()
+    assert len(done.outputs["x"]) == len(done.result or "") == 2**20
+
+
+def test_a_pipe_in_place_of_a_steps_log_holds_nothing_up(opened: Open, tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "w-x1-0-.a.log"
+    world = opened(steps([call("a", "odd")]), shell("odd", f"rm {log}; mkfifo {log}"))
+    to_the_end(world)
+    assert world.failed
+    assert [job.result for job in world.jobs()] == [""]

@@ -173,3 +173,19 @@ def test_a_module_that_can_not_be_preloaded_is_reported_and_the_rest_goes_on(tmp
     launcher.start(ProcessSpec("a", ("python", "show.py"), dict(os.environ), tmp_path, tmp_path / "a.log"))
     launcher.close(30.0)
     assert "not preloaded: no_such_module" in (tmp_path / "server.log").read_text()
+
+
+def test_an_attempt_whose_log_is_a_pipe_is_not_started_and_holds_nothing_up(
+    launcher: Launcher, spec: Spec, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "trial.log")
+    with pytest.raises(LaunchError, match="cannot start"):
+        launcher.start(spec("true"))
+
+
+def test_once_a_run_is_stopped_nobody_waits_for_imports(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.py"
+    endless.write_text("import time\ntime.sleep(1000)\n")
+    made = Launcher([Warmth({**os.environ, "PYTHONPATH": str(tmp_path)}, ("endless",))], 1.0, tmp_path / "log")
+    made.wait_ready(lambda: True)
+    made.close(0.0)
