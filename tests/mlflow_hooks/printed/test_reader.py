@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlflow_hooks.bounds import LONGEST_LINE, MOST_VALUES
-from mlflow_hooks.printed.form import MOST_NAMES, PrintedForm
+from mlflow_hooks.printed.form import MOST_NAMES, PrintedForm, compile_pattern
 from mlflow_hooks.printed.reader import BURST, PER_SECOND, PrintedReader
 
 LOSS = PrintedForm(patterns=(r"epoch (?P<step>\S+): loss=(?P<loss>\S+)(?: acc=(?P<acc>\S+))?",))
@@ -107,6 +107,34 @@ def test_of_one_line_no_more_values_are_taken_than_there_may_be(form: PrintedFor
     found = read(form, b"loss=1 " * (LONGEST_LINE // 7) + b"\nloss=2\n")
     assert len(found) <= MOST_VALUES + 1
     assert found[-1][1] == {"loss": 2.0}
+
+
+class Counting:
+    """A pattern that counts how often it is searched for."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = compile_pattern(pattern)
+        self.groupindex = self._pattern.groupindex
+        self.searches = 0
+
+    def search(self, text: bytes, at: int) -> object:
+        self.searches += 1
+        return self._pattern.search(text, at)
+
+
+def test_of_a_line_full_of_values_no_more_are_looked_for_than_are_taken() -> None:
+    one = reader(PrintedForm(patterns=(r"(?P<loss>\d)",)))
+    one._patterns = [counting := Counting(r"(?P<loss>\d)")]
+    assert len(one.read(1, b"1" * (LONGEST_LINE - 2) + b"\n2\n")) == MOST_VALUES + 1
+    assert counting.searches <= MOST_VALUES + 3
+
+
+def test_lines_of_many_values_cost_as_much_as_many_lines() -> None:
+    one = reader(PrintedForm(patterns=(r"(?P<loss>\d)",)))
+    found = one.read(1, (b"1" * MOST_VALUES + b"\n") * int(BURST))
+    assert len(found) <= 10 * BURST + MOST_VALUES
+    one = reader(PrintedForm(patterns=(r"(?P<loss>\d)",)))
+    assert len(one.read(1, b"123\n" * int(BURST))) == 3 * BURST
 
 
 def test_a_name_that_mlflow_does_not_take_is_kept_under_the_nearest_one_and_noted_once() -> None:
