@@ -7,6 +7,7 @@ so it needs nothing but a Python of 3.8 or later, and imports nothing of ours. A
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import math
 import os
@@ -30,6 +31,12 @@ AWAY_S = 300.0
 """Seconds for which MLflow may be away."""
 MOST_BYTES = 64 * 2**10
 """Of a table: Argo keeps outputs in the workflow, which may have a megabyte or so in all."""
+MOST_ANSWER, MOST_ERROR = 2**26, 2**16
+"""Bytes of an answer."""
+MOST_DEPTH = 100
+"""Levels of objects and lists within each other."""
+STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*\\?"?', re.DOTALL)
+STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\x00\x00")
 MOST_TEXT = 500
 """Characters of a hyperparameter's value."""
 GREATEST = 1.7976931348623157e308
@@ -85,14 +92,14 @@ def ask(path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     while True:
         try:
             with urllib.request.urlopen(request(path, body), timeout=60, context=context()) as answer:  # noqa: S310 - see request()
-                told = json.load(answer)
+                told = decoded(whole(answer, give_up))
                 if isinstance(told, dict):
                     return told
                 problem = "the answer is no JSON object"
         except urllib.error.HTTPError as error:
             problem = "HTTP status " + str(error.code)
             try:
-                told = json.load(error)
+                told = decoded(error.read(MOST_ERROR))
             except ValueError:
                 told = None
             if isinstance(told, dict) and "error_code" in told and error.code not in AGAIN:
@@ -105,6 +112,29 @@ def ask(path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
             raise AnswerError("MLflow at " + where() + " does not answer: " + problem[:MOST_TEXT])
         time.sleep(pause)
         pause = min(2 * pause, 10.0)
+
+
+def whole(answer: Any, until: float) -> bytes:  # noqa: ANN401 - a response of http.client, whatever its version says
+    """Return the whole of an answer; one that is too long, or comes too slowly, is an error."""
+    pieces, much = [], 0
+    while True:
+        piece = answer.read1(2**16)
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+        much += len(piece)
+        if much > MOST_ANSWER or time.monotonic() > until:
+            problem = "the answer does not end"
+            raise ValueError(problem)
+
+
+def decoded(text: bytes) -> Any:  # noqa: ANN401 - whatever the JSON holds
+    """Return the JSON in a text; what is nested too deeply is none, in every version of Python."""
+    steps = STRING.sub(b"", text).translate(STEPS, bytes(set(range(256)) - set(b"[]{}")))
+    if max(itertools.accumulate(1 if step else -1 for step in steps), default=0) > MOST_DEPTH:
+        problem = "the answer is nested too deeply"
+        raise ValueError(problem)
+    return json.loads(text)
 
 
 def where() -> str:
@@ -264,7 +294,7 @@ def parsed(text: str) -> str | float | bool:
     if text in ("True", "False"):
         return text == "True"
     try:
-        value = json.loads(text)
+        value = decoded(text.encode("utf-8", "replace"))
     except ValueError:
         return text
     return value if isinstance(value, (int, float)) and math.isfinite(value) else text
@@ -273,7 +303,7 @@ def parsed(text: str) -> str | float | bool:
 def logged_params(run: dict[str, Any]) -> dict[str, Any]:
     """Return the hyperparameters that a run was given or logged."""
     try:
-        known = json.loads(tags(run).get("specon.params", "{}"))
+        known = decoded(tags(run).get("specon.params", "{}").encode("utf-8", "replace"))
     except ValueError:
         known = {}
     written = {pair["key"]: parsed(pair.get("value", "")) for pair in run.get("data", {}).get("params", [])}
@@ -484,7 +514,7 @@ def model_of(trial: dict[str, Any]) -> dict[str, Any]:
         model_id = max(models, key=lambda model: int(model.get("step", 0)))["model_id"]
         return {"source": "models:/" + model_id, "model_id": model_id, "run_id": run_id}
     root = run["info"]["artifact_uri"].rstrip("/")
-    logged = json.loads(tags(run).get("mlflow.log-model.history", "[]"))
+    logged = decoded(tags(run).get("mlflow.log-model.history", "[]").encode("utf-8", "replace"))
     if logged:
         return {"source": root + "/" + logged[-1]["artifact_path"], "run_id": run_id}
     folder = "specon-state/" + env("SPECON_SWEEP_ID") + "." + trial["trial"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.foreign_json import parsed
 
 MOST_NAMES: Final = 50
 """Metrics that are read of one program."""
@@ -54,7 +55,7 @@ class PrintedForm:
             BadEnvironmentError: it is nothing of the kind.
         """
         try:
-            told = json.loads(text)
+            told = parsed(text)
             return cls(tuple(told.get("patterns", ())), tuple(told.get("keys", ())), told.get("step"))
         except (ValueError, AttributeError, TypeError) as error:
             message = f"this is no form of printed metrics ({error}): {text[:200]!r}"

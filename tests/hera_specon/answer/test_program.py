@@ -11,7 +11,7 @@ import pytest
 
 from controllers.core.aims import pareto_front
 from hera_specon.answer import program
-from mlflow_hooks import contract
+from mlflow_hooks import bounds, contract
 from tests.hera_specon.answer.told import EndedSweep
 from tests.mlflow_hooks.hook_jobs import Server
 
@@ -276,3 +276,34 @@ def test_argo_finds_no_placeholder_in_the_program() -> None:
     text = Path(str(program.__file__)).read_text()
     assert "{{" not in text
     assert "}}" not in text
+
+
+class Endless:
+    """An answer that never ends; a slow one takes its time for each piece."""
+
+    def __init__(self, piece: bytes) -> None:
+        self._piece = piece
+
+    def read1(self, _most: int) -> bytes:
+        return self._piece
+
+
+def test_an_answer_without_end_is_read_so_far_and_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "MOST_ANSWER", 1000)
+    with pytest.raises(ValueError, match="does not end"):
+        program.whole(Endless(b"x" * 300), math.inf)
+    monkeypatch.setattr(program, "MOST_ANSWER", math.inf)
+    with pytest.raises(ValueError, match="does not end"):
+        program.whole(Endless(b"x"), time.monotonic() + 0.05)
+
+
+@pytest.mark.parametrize("kind", [("[", "]"), ('{"a\\"[": ', "}")])
+def test_an_answer_is_as_deep_as_anywhere_else(kind: tuple[str, str]) -> None:
+    opens, closes = kind
+    assert program.MOST_DEPTH == bounds.MOST_DEPTH
+    text = opens * bounds.MOST_DEPTH + "1" + closes * bounds.MOST_DEPTH
+    assert program.decoded(text.encode()) == json.loads(text)
+    for depth in (bounds.MOST_DEPTH + 1, 1_500, 200_000):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            program.decoded((opens * depth + "1" + closes * depth).encode())
+    assert program.parsed("[" * 200_000) == "[" * 200_000
