@@ -116,7 +116,8 @@ def ask(path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
 
 def whole(answer: Any, until: float) -> bytes:  # noqa: ANN401 - a response of http.client, whatever its version says
     """Return the whole of an answer; one that is too long, or comes too slowly, is an error."""
-    pieces, much = [], 0
+    pieces: list[bytes] = []
+    much = 0
     while True:
         piece = answer.read1(2**16)
         if not piece:

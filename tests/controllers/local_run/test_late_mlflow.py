@@ -16,8 +16,12 @@ def test_once_the_run_is_stopped_nobody_waits_for_mlflow_to_open() -> None:
 
 def test_once_the_run_is_stopped_nobody_waits_for_an_answer() -> None:
     late, answered = LateMlflow(SWEEP, lambda: True), threading.Event()
-    late._wait(lambda: answered.wait(3600.0) and None, 3600.0)
+    late._wait(lambda: _hang(answered), 3600.0)
     answered.set()
+
+
+def _hang(answered: threading.Event) -> None:
+    answered.wait(3600.0)
 
 
 def test_what_goes_wrong_while_mlflow_is_waited_for_comes_through() -> None:
