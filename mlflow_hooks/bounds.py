@@ -1,7 +1,7 @@
 """How much is read of what programs write: the one home of these bounds, for the hooks and for those who follow trials.
 
-A program may print without end, keep a line or a file that never ends, or put a pipe where a file should be. Whoever
-reads it does so in looks, and each look is bounded in bytes, in values and in time.
+A program may print without end, keep a line or a file that never ends, or put a pipe where a file should be. A
+reader does so in looks, and each look is bounded in bytes, in values and in time.
 """
 
 from typing import Final

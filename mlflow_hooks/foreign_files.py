@@ -98,8 +98,8 @@ def small_text(path: Path, most: int = MOST_SMALL) -> str:
 def lines_beyond(path: Path, offset: int, most: int | None = None) -> Iterator[bytes]:
     """Yield the lines of a file beyond ``offset`` that have ended, each with its end.
 
-    The sum of their lengths is how far was read. A line that is longer than ``LONGEST_LINE`` comes in pieces, none of
-    which begins as it does: who decodes lines takes them for none of his.
+    The sum of their lengths is how far was read. A line that is longer than ``LONGEST_LINE`` comes in pieces, which no
+    decoder of lines takes for whole ones.
 
     Args:
         path: of the file.

@@ -268,7 +268,7 @@ def logged_keys(folder: Path) -> frozenset[str] | None:
 def count_unsent(folder: Path) -> int:
     """Return how many logged points MLflow has not acknowledged; of a journal without measure, those of a part of it.
 
-    Whoever asks wants to tell a person, who waits for it.
+    The caller wants to tell a person, who waits for it.
     """
     return sum(1 for _ in _unsent_lines(folder, sent_bytes(folder), MOST_OF_JOURNAL))
 

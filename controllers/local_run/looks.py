@@ -1,4 +1,4 @@
-"""How the time of one look at what trials write is shared: nobody is starved, and whoever looks is back soon."""
+"""How the time of one look at what trials write is shared: nobody is starved, and the reader is back soon."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
