@@ -16,7 +16,7 @@ from controllers.core.goals import aims_in
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.objectives import went_back
 from controllers.core.ports import MetricSource
-from controllers.local_run.looks import Looks, Reach
+from controllers.local_run.looks import SharedLooks, Reach
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
 from mlflow_hooks.bounds import JOURNAL_PIECE
@@ -109,7 +109,7 @@ class JournalReader:
         self._to_sweep_time = to_sweep_time
         self._say = say
         self._clock = clock
-        self._looks = Looks(clock)
+        self._looks = SharedLooks(clock)
         self._journals: dict[TrialId, _Journal] = {}
         self._read: set[str] = set()
 

@@ -11,7 +11,7 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(slots=True)
-class Looks:
+class SharedLooks:
     """Gives out the time of each look.
 
     Args:
