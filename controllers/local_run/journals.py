@@ -16,7 +16,7 @@ from controllers.core.goals import aims_in
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.objectives import went_back
 from controllers.core.ports import MetricSource
-from controllers.local_run.looks import SharedLooks, Reach
+from controllers.local_run.looks import Reach, SharedLooks
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
 from mlflow_hooks.bounds import JOURNAL_PIECE

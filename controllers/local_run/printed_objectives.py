@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 from controllers.core import labels
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.ports import MetricSource
-from controllers.local_run.looks import SharedLooks, Reach
+from controllers.local_run.looks import Reach, SharedLooks
 from controllers.worlds.local.beginnings import beginning
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob, file_name
