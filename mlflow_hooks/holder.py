@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from mlflow_hooks.no_links import open_file
+
 _FILE: Final = "holder.json"
 _MOST_BYTES: Final = 4096
 _PATIENCE_S: Final = 0.2
@@ -37,7 +39,7 @@ class Holder:
         self.trained = False
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
+            self._handle = open_file(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
             self._take()
 
     def _take(self) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 
 from mlflow_hooks import contract
 from mlflow_hooks.fence import Fence
+from mlflow_hooks.no_links import open_file, reading
 from mlflow_hooks.points import Point, Times, quoted
 from mlflow_hooks.repeats import Repeats
 from mlflow_hooks.state_folder import report, write_whole
@@ -64,7 +65,7 @@ class Journal:
 
     def _open(self) -> None:
         try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            handle = open_file(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
             self._complain(error)
             return
@@ -257,7 +258,7 @@ def logged_keys(folder: Path) -> frozenset[str] | None:
     path = folder / POINTS
     if not path.exists():
         return None
-    with path.open("rb") as lines:
+    with reading(path) as lines:
         return frozenset(point.key for point in map(Point.decode, lines) if point is not None)
 
 
@@ -293,7 +294,7 @@ def _unsent_lines(folder: Path, offset: int) -> Iterator[bytes]:
     path = folder / POINTS
     if not path.exists():
         return
-    with path.open("rb") as lines:
+    with reading(path) as lines:
         lines.seek(offset)
         yield from (line for line in lines if line.endswith(b"\n"))  # half a line may still be on its way
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mlflow_hooks.no_links import reading
 from mlflow_hooks.state_folder import write_whole
 from mlflow_hooks.system import start_time
 
@@ -93,7 +94,7 @@ def _name(rank: int) -> str:
 
 def _read(path: Path) -> Presence | None:
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             written: Any = json.loads(file.read(_MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return None

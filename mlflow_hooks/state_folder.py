@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from mlflow_hooks.no_links import open_file, reading
 from mlflow_hooks.settings import AttemptSettings
 
 IDENTITY: Final = "trial.json"
@@ -135,7 +136,7 @@ def forget_run(folder: Path) -> None:
 
 def note_run_asked_for(folder: Path) -> None:
     """Note that MLflow is asked for a run of the trial: whatever becomes of the answer, it may have made one."""
-    (folder / _RUN_ASKED_FOR).touch()
+    os.close(open_file(folder / _RUN_ASKED_FOR, os.O_WRONLY | os.O_CREAT))
 
 
 def has_asked_for_run(folder: Path) -> bool:
@@ -173,7 +174,7 @@ def write_whole(path: Path, data: str) -> None:
     """Write ``data`` beside ``path`` and rename it there."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
-        beside.write_text(data)
+        _write(beside, data.encode())
         beside.replace(path)
     except OSError:
         with suppress(OSError):
@@ -181,11 +182,16 @@ def write_whole(path: Path, data: str) -> None:
         raise
 
 
+def _write(path: Path, data: bytes) -> None:
+    with os.fdopen(open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(data)
+
+
 def disk_is_full(folder: Path) -> bool:
     """Return whether nothing can be written to ``folder`` any more."""
     beside = folder / f".room.{os.getpid()}"
     try:
-        beside.write_bytes(b"\0" * _ROOM)
+        _write(beside, b"\0" * _ROOM)
         sync(beside)
     except OSError:
         return True
@@ -198,7 +204,8 @@ def disk_is_full(folder: Path) -> bool:
 def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in ``path``; empty where there is none or it is broken."""
     try:
-        written = json.loads(path.read_text())
+        with reading(path) as file:
+            written = json.loads(file.read())
     except (OSError, ValueError):
         return {}
     return written if isinstance(written, dict) else {}

@@ -14,6 +14,7 @@ from typing import IO, Any
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.worlds.local.jobs import write_whole
+from mlflow_hooks.no_links import open_file
 
 _IDENTITY = "identity"
 _SUFFIX = "uid_suffix"
@@ -84,7 +85,7 @@ class RunFolder:
         Raises:
             SpeconError: another controller drives it now.
         """
-        file = (self.path / "lock").open("w", encoding="utf-8")
+        file = os.fdopen(open_file(self.path / "lock", os.O_WRONLY | os.O_CREAT), "w", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -8,6 +8,7 @@ from controllers.worlds.local.processes import Exit
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.journal import POINTS
+from mlflow_hooks.no_links import reading
 from mlflow_hooks.points import Point
 from mlflow_hooks.presence import Presence
 
@@ -39,7 +40,7 @@ def true_code(end: Exit, said: Presence | None, *, hooked: bool) -> int:
 def owned_by(folder: Path, token: str) -> bool:
     """Return whether hooks have taken the trial's folder over for the attempt ``token``."""
     try:
-        with (folder / OWNER).open("rb") as file:
+        with reading(folder / OWNER) as file:
             return file.read(len(token) + 1) == token.encode()
     except OSError:
         return False
@@ -53,7 +54,7 @@ def is_hooked(folder: Path) -> bool:
 def steps_gained(folder: Path) -> int:
     """Return how many steps a trial has come to, by the last points of its journal and by its checkpoints."""
     try:
-        with (folder / POINTS).open("rb") as file:
+        with reading(folder / POINTS) as file:
             file.seek(max(0, file.seek(0, 2) - _TAIL))
             lines = file.read().splitlines()
     except OSError:

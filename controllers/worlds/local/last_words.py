@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from controllers.core import after_attempt
+from mlflow_hooks.no_links import reading
 
 _TAIL: Final = 4096
 """Bytes of a log that are read."""
@@ -31,9 +32,9 @@ def printed_last(name: str, log: Path) -> list[str]:
 
 
 def _tail(log: Path) -> str:
-    if not log.exists():
+    try:
+        with reading(log) as file:
+            file.seek(max(0, file.seek(0, 2) - _TAIL))
+            return file.read().decode(errors="replace")
+    except OSError:
         return ""
-    with log.open("rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - _TAIL))
-        return file.read().decode(errors="replace")
