@@ -14,6 +14,7 @@ from typing import IO, Any
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.worlds.local.jobs import write_whole
+from controllers.worlds.local.trusted_folders import OWN_MODE, make_private
 from mlflow_hooks.no_links import open_file
 
 _IDENTITY = "identity"
@@ -50,7 +51,7 @@ class RunFolder:
     def of_policy(self, position: int, name: str) -> Path:
         """Return the folder of the ``position``-th policy (from 0), made if need be."""
         folder = self.path / f"{position:02d}-{name}"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         return folder
 
     def keep_order(self, order: Mapping[str, Any]) -> None:
@@ -109,12 +110,12 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
         OSError: the disk takes none.
     """
     runs = state_dir / "runs"
-    runs.mkdir(parents=True, exist_ok=True)
+    make_private(runs)
     if not fresh and (unfinished := unfinished_run(state_dir, sweep, identity)):
         return unfinished
     number = max((_number(path) for path in runs.glob(f"{sweep}-*")), default=0) + 1
     path = runs / f"{sweep}-{number}"
-    path.mkdir()
+    path.mkdir(OWN_MODE)
     folder = RunFolder(path, resumed=False)
     about = {_IDENTITY: _digest(identity), "name": path.name, "sweep": sweep, _SUFFIX: uuid.uuid4().hex[:8]}
     try:

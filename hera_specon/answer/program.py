@@ -417,7 +417,7 @@ def text_of(name: str, value: object) -> str:
 def for_template(name: str, text: str) -> str:
     """Return the text of an output, which becomes a part of the templates of later steps.
 
-    All that this pod hands on passes here, whoever wrote it: a run, a server, a registry.
+    All that this pod hands on passes here, be it the word of a run, a server or a registry.
     """
     at = text.find(TAG)
     if at >= 0:
