@@ -113,7 +113,8 @@ def run_locally(
         services = start_services(order, folder, planned, screen, stack)
         services.tell_of_mlflow()
         folder.describe(order.facts(planned, services.tracking_uri))
-        folder.keep_order({**identity, "source": str(order.source), "jobs": order.settings.jobs})
+        also = {"source": str(order.source), "jobs": order.settings.jobs, "inherit": order.settings.inherit}
+        folder.keep_order({**identity, **also})
         for line in (*notes, *left_aside(order.workflow), *pythons_told(planned), *stand_ins(planned, folder.path)):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")
