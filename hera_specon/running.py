@@ -122,7 +122,8 @@ class RunOptions(TypedDict, total=False):
     """How ``run`` runs a sweep; each as the option of ``specon run`` of that name.
 
     ``nodes`` is how many nodes to divide this machine into, ``cpus_per_node`` the cores of every one or of each,
-    ``jobs`` how many trials run at a time, ``seed`` that of all random choices, ``state_dir`` where runs are kept. With
+    ``jobs`` how many trials run at a time, ``inherit`` the names of variables of an outer launcher that trials get all
+    the same, ``seed`` that of all random choices, ``state_dir`` where runs are kept. With
     ``fresh`` it starts over where an interrupted run could continue. Where the sweep was changed since that,
     ``as_begun`` goes on with it as it was when it began (``--continue``), and ``extend`` as it is now. With ``yes`` it
     trains all trials though the first that end do not log the objective. Without ``live`` it prints plain lines instead
@@ -132,6 +133,7 @@ class RunOptions(TypedDict, total=False):
     nodes: int
     cpus_per_node: float | tuple[float, ...]
     jobs: int
+    inherit: Sequence[str]
     seed: int
     state_dir: Path | str
     fresh: bool
@@ -178,6 +180,7 @@ def run(
         nodes=options.get("nodes") or (len(sizes) if isinstance(sizes, tuple) else LocalSettings.nodes),
         cpus_per_node=sizes,
         jobs=options.get("jobs"),
+        inherit=tuple(options.get("inherit", ())),
         seed=options.get("seed", 0),
         state_dir=Path(options.get("state_dir", LocalSettings.state_dir)),
         fresh=options.get("fresh", False),

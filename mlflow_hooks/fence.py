@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from mlflow_hooks.no_links import open_file
 from mlflow_hooks.state_folder import report
 
 _FILE: Final = "points.lock"
@@ -39,7 +40,7 @@ class Fence:
         self._handle = -1
         self._name = b""
         try:
-            self._handle = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
+            self._handle = open_file(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
             self._name = uuid.uuid4().hex.encode()
         except OSError as error:
             self._say_without(error)

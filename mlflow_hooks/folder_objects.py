@@ -5,26 +5,31 @@ For machines that share a disk and should not train on it, and to try out what a
 
 import fcntl
 import hashlib
+import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Final
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Final
 from urllib.parse import unquote, urlsplit
 
 from mlflow_hooks.errors import BadEnvironmentError
+from mlflow_hooks.no_links import files_below, folder_below, open_file, reading
 from mlflow_hooks.objects import ObjectInfo, StaleVersionError, StoreError, Version
-from mlflow_hooks.state_folder import sync
 
 SCHEME: Final = "file://"
 _LOCK: Final = ".lock"
 _BESIDE: Final = ".writing-"
+_AT_ONCE: Final = 2**20
+"""Bytes that are copied at a time."""
 
 
 class FolderObjects:
     """The objects below a folder, one file each. A lock lets one writer at a time replace a version.
+
+    Others may write there, too: below that folder, no symbolic link is followed.
 
     Raises:
         BadEnvironmentError: the address names no folder of this machine.
@@ -43,65 +48,106 @@ class FolderObjects:
         """Return an object and its version."""
         with _telling():
             try:
-                data = (self._root / key).read_bytes()
+                with self._folder_of(key) as (folder, name):
+                    return _read(folder, name)
             except (FileNotFoundError, NotADirectoryError):
                 return None
-            return data, _version(data)
 
     def write(self, key: str, data: bytes, instead_of: Version | None) -> Version:
         """Write an object instead of a version of it."""
-        path = self._root / key
-        with _telling():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with (path.parent / _LOCK).open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                there = self.read(key)
-                if (there[1] if there else None) != instead_of:
-                    message = f"{key} was changed meanwhile"
-                    raise StaleVersionError(message)
-                with _beside(path) as beside:
-                    beside.write_bytes(data)
+        with _telling(), self._folder_of(key, make=True) as (folder, name), _locked(folder):
+            there = _read(folder, name)
+            if (there[1] if there else None) != instead_of:
+                message = f"{key} was changed meanwhile"
+                raise StaleVersionError(message)
+            with _beside(folder, name) as file:
+                file.write(data)
         return _version(data)
 
     def upload(self, key: str, path: Path) -> None:
         """Copy a file there, whole or not at all."""
-        kept = self._root / key
-        with _telling():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with _beside(kept) as beside:
-                shutil.copyfile(path, beside)
+        with _telling(), path.open("rb") as given, self._folder_of(key, make=True) as (folder, name):
+            _copy(given, _beside(folder, name))
 
     def download(self, key: str, path: Path) -> None:
         """Copy an object to a file."""
-        with _telling():
-            shutil.copyfile(self._root / key, path)
+        with _telling(), self._folder_of(key) as (folder, name), reading(name, folder) as there:
+            _copy(there, path.open("wb"))
 
     def remove(self, keys: Iterable[str]) -> None:
         """Remove objects, and folders that are empty then."""
         for key in keys:
-            path = self._root / key
             with _telling():
-                path.unlink(missing_ok=True)
-            for folder in path.parents:
-                if folder == self._root:
-                    break
+                try:
+                    with self._folder_of(key) as (folder, name):
+                        _remove(folder, name)
+                except FileNotFoundError:
+                    pass
+            *folders, _ = _names(key)
+            while folders:
                 with suppress(OSError):
-                    if not any(_objects(folder)):
-                        (folder / _LOCK).unlink(missing_ok=True)
-                    folder.rmdir()
+                    self._remove_empty(folders)
+                folders.pop()
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects whose keys begin with ``prefix``."""
+        below = prefix.rpartition("/")[0]
         with _telling():
-            for path in _objects(self._root / prefix.rpartition("/")[0]):
-                key = path.relative_to(self._root).as_posix()
-                if key.startswith(prefix):
-                    stat = path.stat()
-                    yield ObjectInfo(key, stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC))
+            try:
+                with folder_below(self._root, _names(below)) as folder:
+                    for path, about in _objects(folder):
+                        key = f"{below}/{path}" if below else path
+                        if key.startswith(prefix):
+                            yield ObjectInfo(key, about.st_size, datetime.fromtimestamp(about.st_mtime, UTC))
+            except (FileNotFoundError, NotADirectoryError):
+                return
+
+    @contextmanager
+    def _folder_of(self, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """Give the folder of an object as a descriptor, and the object's name there."""
+        *folders, name = _names(key)
+        with folder_below(self._root, folders, make=make) as folder:
+            yield folder, name
+
+    def _remove_empty(self, names: Sequence[str]) -> None:
+        with folder_below(self._root, names) as folder:
+            if not any(True for _ in _objects(folder)):
+                _remove(folder, _LOCK)
+        with folder_below(self._root, names[:-1]) as above:
+            os.rmdir(names[-1], dir_fd=above)
 
 
-def _objects(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((_LOCK, _BESIDE)))
+def _names(key: str) -> Sequence[str]:
+    """Return the names of the folders on the way to an object, and its own."""
+    names = PurePosixPath(key).parts
+    if key.startswith("/") or ".." in names:
+        message = f"{key!r} is no name of an object below a folder"
+        raise StoreError(message)
+    return names
+
+
+def _read(folder: int, name: str) -> tuple[bytes, Version] | None:
+    try:
+        with reading(name, folder) as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    return data, _version(data)
+
+
+def _copy(given: BinaryIO, to: AbstractContextManager[BinaryIO]) -> None:
+    with to as file:
+        shutil.copyfileobj(given, file, _AT_ONCE)
+
+
+def _remove(folder: int, name: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _objects(folder: int) -> Iterator[tuple[str, os.stat_result]]:
+    found = files_below(folder)
+    return ((path, about) for path, about in found if not path.rpartition("/")[2].startswith((_LOCK, _BESIDE)))
 
 
 @contextmanager
@@ -113,16 +159,29 @@ def _telling() -> Iterator[None]:
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    """Give a file to write that takes the place of ``path`` at the end."""
-    beside = path.with_name(f"{_BESIDE}{uuid.uuid4().hex}")
+def _locked(folder: int) -> Iterator[None]:
+    """Keep other writers out of an open folder."""
+    handle = open_file(_LOCK, os.O_WRONLY | os.O_CREAT, folder=folder)
     try:
-        yield beside
-        sync(beside)
-        beside.replace(path)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _beside(folder: int, name: str) -> Iterator[BinaryIO]:
+    """Give a file to write that takes the place of ``name`` in an open folder at the end."""
+    beside = f"{_BESIDE}{uuid.uuid4().hex}"
+    try:
+        with os.fdopen(open_file(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder=folder), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            os.unlink(beside, dir_fd=folder)
         raise
 
 

@@ -6,38 +6,21 @@ a reader up, or fills its memory.
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from mlflow_hooks.bounds import LONGEST_LINE, MOST_SMALL
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading; return at once, whatever it is.
-
-    Raises:
-        OSError: it is not there, cannot be read, or is no regular file.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    return os.fdopen(handle, "rb")
+from mlflow_hooks.no_links import open_file, reading
 
 
 def open_to_append(path: Path) -> BinaryIO:
     """Open a file, made where there is none, to add to it; return at once, whatever it is.
 
     Raises:
-        OSError: it cannot be written, or is no regular file.
+        OSError: it cannot be written, or is no ordinary file.
     """
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    return os.fdopen(handle, "ab")
+    return os.fdopen(open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), "ab")
 
 
 def size_of(file: BinaryIO) -> int:
@@ -49,9 +32,9 @@ def first_bytes(path: Path, most: int) -> bytes:
     """Return the first ``most`` bytes of a file.
 
     Raises:
-        OSError: as in ``open_regular``.
+        OSError: as in ``no_links.reading``.
     """
-    with open_regular(path) as file:
+    with reading(path) as file:
         return file.read(most)
 
 
@@ -59,9 +42,9 @@ def last_bytes(path: Path, most: int) -> bytes:
     """Return the last ``most`` bytes of a file.
 
     Raises:
-        OSError: as in ``open_regular``.
+        OSError: as in ``no_links.reading``.
     """
-    with open_regular(path) as file:
+    with reading(path) as file:
         file.seek(max(0, size_of(file) - most))
         return file.read(most)
 
@@ -70,9 +53,9 @@ def both_ends(path: Path, most: int) -> bytes:
     """Return the first and the newest whole lines of a file, ``most`` bytes of them; all of one that has no more.
 
     Raises:
-        OSError: as in ``open_regular``.
+        OSError: as in ``no_links.reading``.
     """
-    with open_regular(path) as file:
+    with reading(path) as file:
         first = file.read(most // 2)
         skipped = max(0, size_of(file) - most)
         file.seek(len(first) + skipped)
@@ -86,7 +69,7 @@ def small_text(path: Path, most: int = MOST_SMALL) -> str:
     """Return what stands in a file of at most ``most`` bytes.
 
     Raises:
-        OSError: as in ``open_regular``, or it is longer.
+        OSError: as in ``no_links.reading``, or it is longer.
         UnicodeDecodeError: it is no text.
     """
     content = first_bytes(path, most + 1)
@@ -107,9 +90,9 @@ def lines_beyond(path: Path, offset: int, most: int | None = None) -> Iterator[b
         most: bytes after which no other line is begun; without it, all are read.
 
     Raises:
-        OSError: as in ``open_regular``.
+        OSError: as in ``no_links.reading``.
     """
-    with open_regular(path) as file:
+    with reading(path) as file:
         file.seek(offset)
         left = most
         while (left is None or left > 0) and (line := file.readline(LONGEST_LINE)):

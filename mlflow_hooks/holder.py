@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mlflow_hooks.foreign_json import parsed
+from mlflow_hooks.no_links import open_file
 
 _FILE: Final = "holder.json"
 _MOST_BYTES: Final = 4096
@@ -39,7 +40,7 @@ class Holder:
         self.trained = False
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
+            self._handle = open_file(folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
             self._take()
 
     def _take(self) -> None:

@@ -16,6 +16,7 @@ from mlflow_hooks import contract
 from mlflow_hooks.bounds import MOST_OF_JOURNAL
 from mlflow_hooks.fence import Fence
 from mlflow_hooks.foreign_files import lines_beyond, small_text
+from mlflow_hooks.no_links import open_file
 from mlflow_hooks.points import Point, Times, quoted
 from mlflow_hooks.repeats import Repeats
 from mlflow_hooks.state_folder import report, write_whole
@@ -66,7 +67,7 @@ class Journal:
 
     def _open(self) -> None:
         try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            handle = open_file(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
             self._complain(error)
             return

@@ -14,6 +14,7 @@ from typing import Any
 from mlflow_hooks import contract
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.foreign_json import parsed
+from mlflow_hooks.no_links import link_in
 from mlflow_hooks.system import start_time
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -85,7 +86,7 @@ def read_settings(
     if direction not in {None, "minimize", "maximize"}:
         message = f"the direction must be 'minimize' or 'maximize', not {direction!r}"
         raise BadEnvironmentError(message)
-    root = env.get(contract.ENV_STATE_ROOT)
+    folder = _own_folder(env.get(contract.ENV_STATE_ROOT), trial_id)
     return AttemptSettings(
         trial_id=trial_id,
         sweep_id=env.get(contract.ENV_SWEEP_ID),
@@ -95,7 +96,7 @@ def read_settings(
         direction=direction,
         store=env.get(contract.ENV_STATE_STORE, ""),
         grace_s=_seconds(contract.ENV_GRACE, _GRACE_S),
-        folder=(Path(root) if root else _BY_HAND_ROOT).absolute() / trial_id,
+        folder=folder,
         parent_run_id=env.get(contract.ENV_PARENT_RUN_ID) or None,
         experiment=env.get("MLFLOW_EXPERIMENT_NAME") or "Default",
         by_hand=not given,
@@ -107,6 +108,15 @@ def read_settings(
         workers_max=workers_max,
         lineage=_lineage(env.get(contract.ENV_LINEAGE, "") if given else ""),
     )
+
+
+def _own_folder(root: str | None, trial_id: str) -> Path:
+    """Return the trial's folder, in which no link leads elsewhere: others may write where all trials have theirs."""
+    folder = (Path(root) if root else _BY_HAND_ROOT).absolute() / trial_id
+    if (link := link_in(folder)) is not None:
+        message = f"{link} is a symbolic link, and none is followed there: remove it"
+        raise BadEnvironmentError(message)
+    return folder
 
 
 def _place() -> tuple[int, int, int]:

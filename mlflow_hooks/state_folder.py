@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from mlflow_hooks.foreign_files import small_text
 from mlflow_hooks.foreign_json import parsed
+from mlflow_hooks.no_links import open_file
 from mlflow_hooks.settings import AttemptSettings
 
 IDENTITY: Final = "trial.json"
@@ -137,7 +138,7 @@ def forget_run(folder: Path) -> None:
 
 def note_run_asked_for(folder: Path) -> None:
     """Note that MLflow is asked for a run of the trial: whatever becomes of the answer, it may have made one."""
-    (folder / _RUN_ASKED_FOR).touch()
+    os.close(open_file(folder / _RUN_ASKED_FOR, os.O_WRONLY | os.O_CREAT))
 
 
 def has_asked_for_run(folder: Path) -> bool:
@@ -175,7 +176,7 @@ def write_whole(path: Path, data: str) -> None:
     """Write ``data`` beside ``path`` and rename it there."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
-        beside.write_text(data)
+        _write(beside, data.encode())
         beside.replace(path)
     except OSError:
         with suppress(OSError):
@@ -183,11 +184,16 @@ def write_whole(path: Path, data: str) -> None:
         raise
 
 
+def _write(path: Path, data: bytes) -> None:
+    with os.fdopen(open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(data)
+
+
 def disk_is_full(folder: Path) -> bool:
     """Return whether nothing can be written to ``folder`` any more."""
     beside = folder / f".room.{os.getpid()}"
     try:
-        beside.write_bytes(b"\0" * _ROOM)
+        _write(beside, b"\0" * _ROOM)
         sync(beside)
     except OSError:
         return True

@@ -116,16 +116,23 @@ class Engine(Generic[S]):
 
     def tick(self, now: float) -> Tick:
         """Look, decide and act once, at ``now`` seconds of the sweep's clock."""
+        # 1. Look: join what the world shows of trials and nodes with what their metrics say.
         self._now, snapshot = now, self._snapshot(now)
+        # 2. Decide: ask the policy, with all that stands around it. Nothing happens yet.
         decision = self._policy.decide(snapshot, self._state)
+        # 3. Save, before anything is done: a controller that follows a killed one knows what was wanted.
         self._state = decision.state
         self._save(urgent=bool(decision.proposals))
+        # 4. Record what a guard held back: the world is never asked for it.
         for proposal, objection in decision.vetoed:
             self._record(now, proposal, Outcome(OutcomeKind.VETOED, objection))
+        # 5. Check each proposal against the world as it is by now, and act.
         outcomes = [self._act(proposal, snapshot) for proposal in decision.proposals]
+        # 6. Show the tick to whatever watches: MLflow's tags, the timeline, forecasts, a display.
         assessments = with_goals_told(snapshot, decision.assessments)
         for observer in self._observers:
             observer.observe(snapshot, assessments, self._reasons)
+        # 7. Tell the driver when to come back.
         return Tick(decision.wake_at, refused=bool(decision.vetoed) or not all(outcome.done for outcome in outcomes))
 
     def _snapshot(self, now: float) -> Snapshot:

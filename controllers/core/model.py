@@ -84,119 +84,146 @@ _FAILED: Final = Phase.FAILED
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The newest report of a trial's training, as a metric source found it.
-
-    ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts, and so does
-    ``cpu_wait``: the seconds for which its threads waited for a CPU, each counted. ``best`` is the best value so far,
-    from a source that knows of values which no poll has shown. ``training`` tells one training of the trial from
-    another that began again from nothing; empty where there is only one. ``also`` has the newest values of what its
-    sweep wants beside its first objective (``Aims.metrics``), by name; only finite ones. ``remark`` is what a person
-    should know of the value, such as that its step is not the greatest; empty for nothing.
-    """
+    """The newest report of a trial's training, as a metric source found it."""
 
     value: float
+    """Value of the trial's objective as it was logged: it may be NaN or infinite."""
     step: int
+    """Step of the training that the value belongs to, as the program counts: our hooks count from 0."""
     at: float
+    """When the value was logged, in seconds of the sweep's clock."""
     cpu_seconds: float | None = None
+    """CPU seconds that all attempts of the trial have used by then; None where nothing reports them."""
     first: float | None = None
+    """First value of the objective that the trial ever logged; None where the source does not know it."""
     steps_total: int | None = None
+    """Steps that the whole training has; None where the program has not said."""
     best: float | None = None
+    """Best value so far, from a source that also knows values which no poll has shown; else None."""
     training: str = ""
+    """Name of this training, where the trial began again from nothing and so has several; empty where there is one."""
     cpu_wait: float | None = None
+    """Seconds for which threads of the trial waited for a CPU, summed over threads and attempts; None where unknown."""
     also: tuple[tuple[str, float], ...] = ()
+    """Newest finite values of the metrics beside the first objective (``Aims.metrics``): pairs of name and value."""
     remark: str = ""
+    """What a person should know of the value, such as that its step is not the greatest; empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is known of a trial's training by now; only finite values get in.
-
-    ``first`` and ``best`` normalise the objective; ``dropped`` counts NaN and infinite reports, and
-    ``dropped_report`` is time and step of the newest of them, so that reading it again does not count it again.
-    ``training`` is that of the reports: what was known of an earlier one does not count. ``also`` is the newest
-    sample's.
-    """
+    """What is known of a trial's training by now: all its samples merged. Only finite values count."""
 
     first: float
+    """First value of the objective. With ``best`` it normalises growth."""
     best: float
+    """Best value of the objective so far, in the trial's direction."""
     latest: float
+    """Value of the newest report."""
     step: int
+    """Step of the newest report, as in ``Sample``."""
     at: float
+    """When the newest report was logged, in seconds of the sweep's clock."""
     cpu_seconds: float | None = None
+    """CPU seconds that all attempts have used until the newest report; None where unknown."""
     steps_total: int | None = None
+    """Steps that the whole training has; None where the program has not said."""
     dropped: int = 0
+    """How many reports were NaN or infinite, and so were left out."""
     dropped_report: tuple[float, int] | None = None
+    """Time (seconds of the sweep's clock) and step of the newest report that was left out, so that reading it again
+    does not count it again."""
     training: str = ""
+    """Name of the training that the reports are of, as in ``Sample``: what is known of an earlier one does not count.
+    """
     cpu_wait: float | None = None
+    """Seconds for which threads waited for a CPU, as in ``Sample``."""
     also: tuple[tuple[str, float], ...] = ()
+    """Newest values of further metrics, as in ``Sample``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goals:
-    """What a trial's author wants of it; None where they asked for nothing.
-
-    ``deadline_at`` is when it shall have ended, in seconds of the sweep's clock; ``target`` the objective's value that
-    is good enough; ``seconds_per_step`` the time that a step shall take.
-    """
+    """What a trial's author wants of it; None where they asked for nothing."""
 
     deadline_at: float | None = None
+    """When the trial should have ended, in seconds of the sweep's clock."""
     target: float | None = None
+    """Value of the objective that is good enough."""
     seconds_per_step: float | None = None
+    """Seconds that a step should take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One training job of a sweep over all its attempts, as its world sees it now.
 
-    A trial of more than one worker, or that may get more than one, is a gang: its workers start and end together.
-    ``cpu`` is the share that each worker has now (cores requested), ``base_cpu`` what its author asked for each;
-    ``memory`` (bytes) and ``devices`` are each worker's too. ``nodes`` names the node of each worker by rank, the same
-    node perhaps several times; empty while unplaced. ``workers`` is how many it has, or starts with unless a ``Place``
-    says otherwise: from ``min_workers`` to ``max_workers``. ``attempt`` counts from 1, ``moves`` the completed moves
-    between nodes, ``suspensions`` how often it was suspended. ``gated`` tells that its next attempt waits for a
-    ``Place``: the first of a pending trial, or that of a suspended one; the world itself releases all others, unless it
-    leaves those of a gang that was lost to a ``Place`` too. ``withheld`` tells that somebody keeps it from starting for
-    now, its owner or another part of the policy: then it neither waits nor is about to take room. A worker holds its
-    ``devices`` alone. ``parameters`` are its hyperparameters. ``diverged`` tells that the newest value of its objective
-    is NaN or infinite. ``search`` is the text of the search that gives the trial its parameters when it first starts;
-    empty where its author gave them. ``sweep`` is the name of its sweep: only objectives of one sweep can be compared.
-    ``destination`` names the node of each worker of the attempt that a move leads to, by rank; empty where it leads
-    nowhere yet. ``may_use`` are the nodes to which selectors, affinity and taints let it go, None where these keep it
-    off none. ``threads`` is with how many each worker was told to compute, 0 where nobody told it. ``may_ask`` are the
-    kinds of nodes to which they would let it go, by name, None where they keep it off none. ``direction`` is that of
-    the first objective, ``aims`` what its sweep wants beside that. ``lineage`` are the trials whose checkpoints it went
-    on from, one for each ``Clone``.
+    A trial that has, or may get, more than one worker is a gang: its workers start and end together.
     """
 
     id: TrialId
+    """Name of the trial: unique in its world, and the same over all its attempts."""
     phase: Phase
+    """Where the trial stands. Only its world changes it."""
     cpu: float
+    """Cores that each worker requests now: its share."""
     base_cpu: float
+    """Cores that the author asked for, for each worker: every attempt starts with these."""
     memory: float
+    """Memory that each worker requests, in bytes."""
     direction: Direction
+    """Which way the first objective improves."""
     submitted_at: float
+    """When the trial was submitted, in seconds of the sweep's clock."""
     nodes: tuple[NodeName, ...] = ()
+    """Node of each worker, by rank; a node may come several times. Empty while the trial has no place."""
     attempt: int = 0
+    """Number of the newest attempt, counted from 1; 0 before the first."""
     moves: int = 0
+    """Completed moves from node to node."""
     workers: int = 1
+    """How many workers the trial has, or starts with unless a ``Place`` says otherwise."""
     min_workers: int = 1
+    """Fewest workers with which the trial trains."""
     max_workers: int = 1
+    """Most workers with which the trial trains."""
     destination: tuple[NodeName, ...] = ()
+    """Node of each worker of the attempt that a move leads to, by rank; empty where no move is under way, or none was
+    chosen yet."""
     gated: bool = False
+    """The next attempt waits for a ``Place``: the first attempt of a pending trial, or the next one of a suspended
+    trial. The world starts all other attempts by itself, except that a gang which lost a worker may wait here too."""
     progress: Progress | None = None
+    """What is known of the training; None before the first finite report. The engine adds it: worlds leave it out."""
     goals: Goals = Goals()
+    """What the author wants of this trial."""
     devices: Devices = NO_DEVICES
+    """Whole devices, such as GPUs, that each worker holds alone."""
     parameters: Parameters = ()
+    """Hyperparameters by name, as finite numbers and short texts; empty before a search has found them."""
     suspensions: int = 0
+    """How often the trial was suspended."""
     diverged: bool = False
+    """The newest value of the objective is NaN or infinite."""
     search: str = ""
+    """Text of the search that gives the trial its hyperparameters when it first starts; empty where the author gave
+    them."""
     sweep: str = ""
+    """Name of the trial's sweep. Only objectives of one sweep can be compared."""
     may_use: frozenset[NodeName] | None = None
+    """Nodes to which selectors, affinity and taints let the trial go; None where they keep it off no node."""
     threads: int = 0
+    """Threads with which each worker was told to compute; 0 where it was not told."""
     may_ask: frozenset[str] | None = None
+    """Names of the kinds of nodes (``NodeKind``) to which selectors, affinity and taints would let the trial go; None
+    where they keep it off no kind."""
     aims: Aims = NO_AIMS
+    """What the sweep wants beside its first objective: further ones, and constraints."""
     lineage: tuple[TrialId, ...] = ()
+    """Trials from whose checkpoints this one went on, one for each ``Clone``, the newest last."""
     withheld: bool = False
+    """The owner, an arbiter or an outer policy keeps the trial from starting for now, so it neither waits for a place
+    nor is about to take room. Policies around a policy set it: worlds leave it out."""
 
     @property
     def gang(self) -> bool:
@@ -278,37 +305,42 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A place for trials: ``cpu`` cores and ``memory`` bytes to give, ``cpu_used`` cores busy now.
-
-    ``devices`` are those that trials may hold; of these, ``devices_starting`` are held by attempts that were placed and
-    have yet to run, which no trial shows. A trial may come only if it asks for every kind in ``only_for``: owners of
-    scarce devices keep all others away. Nodes of the same ``zone`` are near each other; empty where nobody says.
-    ``supply`` is how many cores its trials get together, where others use so much of it that this is less. ``room``
-    is for how many cores of requests trials may start now, where requests alone do not tell: that is more than ``cpu``
-    leaves where trials use less than they request, and less where something else is short. None elsewhere.
-    ``leaves_at`` is by when its trials must have left, in seconds of the sweep's clock, None where it stays: it takes
-    no new ones then, so it is not ``ready``. ``kind`` is the name of its ``NodeKind``, empty where nobody tells, and
-    ``price`` what an hour of it costs, None where nobody knows. Devices of one ``device_model`` are as fast as each
-    other; empty where nobody tells. ``replicas`` names the kinds whose devices are each counted several times, as often
-    as trials share one.
-    """
+    """A place for trials."""
 
     name: NodeName
+    """Name of the node, unique in its world."""
     cpu: float
+    """Cores that trials may request together."""
     memory: float = math.inf
+    """Memory that trials may request together, in bytes."""
     cpu_used: float = 0.0
+    """Cores that are busy now, as far as the world can tell."""
     ready: bool = True
+    """The node takes new trials."""
     devices: Devices = NO_DEVICES
+    """Whole devices that trials may hold there."""
     devices_starting: Devices = NO_DEVICES
+    """Those of ``devices`` that are held by attempts which have a place and do not run yet; no trial shows these."""
     only_for: frozenset[str] = frozenset()
+    """Kinds of devices that a trial must all ask for to come here: owners of scarce devices keep all others away."""
     zone: str = ""
+    """Name of the zone. Nodes of one zone are near each other; empty where unknown."""
     supply: float = math.inf
+    """Cores that the node's trials get together, where others use so much that this is less than ``cpu``."""
     room: float | None = None
+    """Cores of requests that trials may start now, where requests alone do not tell: more than ``cpu`` leaves where
+    trials use less than they request, less where something else is short. None where requests tell."""
     leaves_at: float | None = None
+    """By when the node's trials must have left, in seconds of the sweep's clock; None where the node stays. A node that
+    leaves takes no new trials, so it is not ``ready``."""
     kind: str = ""
+    """Name of its ``NodeKind``; empty where unknown."""
     price: float | None = None
+    """What an hour of the node costs, in the owner's currency; None where unknown."""
     device_model: str = ""
+    """Model of the devices. Devices of one model are equally fast; empty where unknown."""
     replicas: Devices = NO_DEVICES
+    """How often each device of a kind is counted in ``devices``, for kinds whose devices trials share."""
 
     @property
     def supplied(self) -> float:
@@ -320,25 +352,31 @@ class Node:
 class NodeKind:
     """A kind of nodes that an autoscaler can add, as far as it is known.
 
-    ``cpu`` cores, ``memory`` bytes and ``devices`` are what an empty one has for trials; as with nodes, a trial may
-    come only if it asks for every kind in ``only_for``. ``boots_s`` are the seconds from the request for one until it
-    takes trials. ``more`` is how many there can be beside those that are there and those that are ``coming``: these
-    were asked for and are not ready yet. ``price`` is what an hour of one costs, None where nobody knows; one that is
-    ``spot`` may be taken away at any time. A kind without a name stands for unknown nodes, since nobody can tell
-    whether any comes: a trial at a time may try.
+    A kind without a name stands for unknown nodes. Nobody knows whether any comes, so one trial at a time may try.
     """
 
     name: str
+    """Name of the kind; empty for unknown nodes."""
     cpu: float
+    """Cores that an empty node of the kind has for trials."""
     memory: float = math.inf
+    """Memory that an empty node has for trials, in bytes."""
     devices: Devices = NO_DEVICES
+    """Whole devices that an empty node has for trials."""
     only_for: frozenset[str] = frozenset()
+    """Kinds of devices that a trial must all ask for to go there, as with ``Node``."""
     zone: str = ""
+    """Name of the zone; empty where unknown."""
     boots_s: float = 120.0
+    """Seconds from the request for a node until it takes trials."""
     more: float = math.inf
+    """How many nodes can come beside those that are there and those that are ``coming``."""
     coming: int = 0
+    """How many nodes were asked for and are not ready yet."""
     price: float | None = None
+    """What an hour of a node costs, in the owner's currency; None where unknown."""
     spot: bool = False
+    """The provider may take a node away at any time."""
 
     def holds(self, trial: Trial) -> bool:
         """Return whether a worker of the trial's next attempt has room on an empty one, and may go there."""
@@ -353,21 +391,24 @@ class NodeKind:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a policy may look at. Trials, nodes and kinds are sorted by name, in whatever order they were given.
-
-    ``asked`` is what owners ask of trials that have not ended, ``kinds`` what nodes can come. ``let_go`` are the trials
-    that were let go without a node and have none yet, and since when, in seconds of the sweep's clock. ``spent`` is
-    what the sweep has cost so far, None where no price is known. ``earlier`` is what was learnt before it began.
-    """
+    """All that a policy may look at. Trials, nodes and kinds are sorted by name, in whatever order they were given."""
 
     now: float
+    """Time of the tick, in seconds of the sweep's clock."""
     trials: tuple[Trial, ...]
+    """Every trial that was submitted by now, ended ones included."""
     nodes: tuple[Node, ...]
+    """Every node."""
     asked: Mapping[TrialId, Ask] = field(default_factory=dict)
+    """What owners, or an arbiter, ask of trials that have not ended, by trial."""
     kinds: tuple[NodeKind, ...] = ()
+    """The kinds of nodes that can come; empty where none can."""
     let_go: Mapping[TrialId, float] = field(default_factory=dict)
+    """Trials that were let go without a node and have none yet: since when, in seconds of the sweep's clock."""
     spent: float | None = None
+    """What the sweep has cost so far, in the currency of the nodes' prices; None where no price is known."""
     earlier: Earlier = NOTHING_EARLIER
+    """What earlier sweeps taught, before this one began."""
     _worked_out: dict[Callable[["Snapshot"], Any], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

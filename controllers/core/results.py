@@ -22,54 +22,71 @@ class ComparisonError(SpeconError):
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """How one trial went. ``completed_s`` and ``submitted_s`` are on the sweep's clock.
-
-    ``stopped`` is why a policy ended it before its training was through, empty where none did.
-    ``cpu_seconds`` counts all its attempts from start to end, where the world counts them. ``deadline_s`` is the
-    deadline that it had, in seconds from its own submission. ``final_metric`` is the newest value of ``objective``,
-    which improves in ``direction``; ``sweep`` is the name of its sweep. ``exit_code`` is that of its last attempt,
-    where the world tells it. ``given_up`` tells that it failed twice alike at once, and was not tried again. ``scales``
-    is how often it went on with another number of workers, ``workers`` how many it had last. ``first_nodes`` are those
-    of the workers of its first attempt, by rank, where the world tells them. ``logged_instead`` names the metrics of a
-    trial that never logged its objective; it is None where the trial did, or nobody knows. ``begun_again`` is how
-    many of its attempts began from nothing although one before had trained, where the world counts them. ``cost`` is
-    what its part of nodes cost, None where no price is known. ``further_objectives`` and ``constraints`` are what its
-    sweep wants beside ``objective``, as ``read_aims`` reads it; ``values`` has the newest finite values of their
-    metrics, and ``unlogged`` names those of them that it is known to have never logged. ``remark`` is what to know of
-    ``final_metric`` and ``values``, empty for nothing.
-    """
+    """How one trial went. Its JSON, in ``result.json``, has the same names."""
 
     id: str
+    """Name of the trial, the same in every run of its sweep (``World.short``)."""
     submitted_s: float
+    """When the trial was submitted, in seconds of the sweep's clock."""
     completed_s: float
+    """When the trial ended, in seconds of the sweep's clock."""
     node: str
+    """Node of the first worker of the last attempt; empty where there was no attempt."""
     moves: int
+    """Completed moves from node to node."""
     attempts: int
+    """How many attempts there were."""
     final_metric: float | None
+    """Newest value of ``objective``, which may be NaN or infinite; None where none was logged."""
     succeeded: bool = True
+    """The trial trained to its end, or was stopped by a policy, its owner or a rule of its sweep."""
     resizes: int = 0
+    """How often its share was changed while it ran."""
     first_node: str = ""
+    """Node of the first worker of the first attempt; empty where there was no attempt."""
     params: dict[str, Any] = field(default_factory=dict)
+    """Hyperparameters by name, as the trial had them at its end."""
     cpu_seconds: float | None = None
+    """CPU seconds of all its attempts from start to end; None where the world does not count them."""
     deadline_s: float | None = None
+    """The trial's deadline, in seconds from its own submission; None where it had none."""
     suspensions: int = 0
+    """How often it was suspended."""
     stopped: str = ""
+    """Why it was ended before its training was through; empty where it was not."""
     objective: str = ""
+    """Name of the metric that says how good its model is."""
     direction: str = Direction.MINIMIZE.value
+    """Which way the objective improves: ``minimize`` or ``maximize``."""
     sweep: str = ""
+    """Name of its sweep."""
     exit_code: int | None = None
+    """Exit code of its last attempt; None where the world does not know it."""
     given_up: bool = False
+    """It failed twice alike at once, and so was not tried again."""
     scales: int = 0
+    """How often it went on with another number of workers."""
     workers: int = 1
+    """How many workers it had last."""
     first_nodes: tuple[str, ...] = ()
+    """Node of each worker of its first attempt, by rank; empty where the world does not know them."""
     logged_instead: tuple[str, ...] | None = None
+    """Names of the metrics that it logged although it never logged its objective; None where it did log that, or where
+    it is not known."""
     begun_again: int = 0
+    """How many of its attempts began from nothing although an earlier one had trained, where the world counts them."""
     cost: float | None = None
+    """What its part of nodes cost, in the currency of their prices; None where no price is known."""
     further_objectives: str = ""
+    """The objectives beside the first, as text that ``read_aims`` reads; empty for none."""
     constraints: str = ""
+    """The bounds that metrics must keep, as text that ``read_aims`` reads; empty for none."""
     values: dict[str, float] = field(default_factory=dict)
+    """Newest finite values of the metrics of ``further_objectives`` and ``constraints``, by name."""
     unlogged: tuple[str, ...] = ()
+    """Those of these metrics that the trial is known to have never logged."""
     remark: str = ""
+    """What a person should know of ``final_metric`` and ``values``; empty for nothing."""
 
     @property
     def aims(self) -> Aims:

@@ -3,7 +3,7 @@
 All of it may be interrupted and done again: what was removed is not found the next time.
 """
 
-import shutil
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,12 @@ from controllers.core.model import Phase
 from controllers.core.results import RunResult
 from controllers.worlds.local.jobs import JobLedger, LocalJob
 from mlflow_hooks import contract
+from mlflow_hooks.checkpoints import CHECKPOINTS
 from mlflow_hooks.errors import BadEnvironmentError
 from mlflow_hooks.foreign_files import small_text
 from mlflow_hooks.interruption import OWNER
 from mlflow_hooks.mirror import drop_checkpoints
+from mlflow_hooks.no_links import folder_below, remove_tree
 from mlflow_hooks.objects import StoreError
 from mlflow_hooks.run_artifacts import ADDRESS as RUN_ARTIFACTS
 from mlflow_hooks.store_address import open_store
@@ -42,8 +44,23 @@ class _Outcome:
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
-    """Return the checkpoints in a trial's state folder, the oldest first."""
-    return sorted(path for path in folder.glob("checkpoints/step-*") if path.is_dir())
+    """Return the checkpoints in a trial's state folder, the oldest first; none where a link stands on the way."""
+    try:
+        with folder_below(folder.parent, (folder.name, CHECKPOINTS)) as there, os.scandir(there) as entries:
+            names = [one.name for one in entries if one.name.startswith("step-") and one.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(folder / CHECKPOINTS / name for name in names)
+
+
+def remove_checkpoint(path: Path) -> None:
+    """Remove a checkpoint that ``checkpoints_in`` has returned, and nothing else, whatever stands there by now.
+
+    Raises:
+        OSError: it stays, or a part of it.
+    """
+    *above, trial, folder, name = path.parts
+    remove_tree(Path(*above), (trial, folder, name))
 
 
 def drop_unkept(folder: Path, ledger: JobLedger, result: RunResult, uid: str) -> list[str]:
@@ -65,7 +82,7 @@ def drop_unkept(folder: Path, ledger: JobLedger, result: RunResult, uid: str) ->
         going = there[:-1] if one.newest_stays else there
         try:
             for path in going:
-                shutil.rmtree(path)
+                remove_checkpoint(path)
         except OSError as error:
             lines.append(f"keep={one.keep.value!r}: a checkpoint of {one.job.trial} stays: {error}")
         if going:

@@ -38,6 +38,7 @@ class LocalSettings:
     it was asked for then, whatever is asked for now. ``adds_policies`` adds the policies to those that the newest run
     of the same sweep ran under. ``extends`` trains what that run has not trained of a sweep that has more trials by
     now, under the policies of that run. ``trains_anyway`` trains all trials though the objective does not show.
+    ``inherit`` names variables of an outer launcher that trials get all the same.
     """
 
     nodes: int = 1
@@ -50,6 +51,7 @@ class LocalSettings:
     extends: bool = False
     trains_anyway: bool = False
     jobs: int | None = None
+    inherit: tuple[str, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -160,6 +162,7 @@ class Order:
             nodes=kept["nodes"],
             cpus_per_node=tuple(cores) if isinstance(cores, list) else cores,
             jobs=kept.get("jobs"),
+            inherit=tuple(kept.get("inherit", ())),
             seed=kept["seed"],
             state_dir=state_dir,
             parameters=kept["parameters"],

@@ -19,8 +19,9 @@ from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob, file_name
 from mlflow_hooks import contract
 from mlflow_hooks.bounds import LONGEST_LINE, MOST_POINTS, PIECE
-from mlflow_hooks.foreign_files import open_regular, size_of
+from mlflow_hooks.foreign_files import size_of
 from mlflow_hooks.journal import POINTS
+from mlflow_hooks.no_links import reading
 from mlflow_hooks.points import Point
 from mlflow_hooks.printed.lines import ENDS, lines_of
 from mlflow_hooks.printed.metric_steps import MetricSteps
@@ -155,7 +156,7 @@ class PrintedObjectives:
             reader = NamedReader(objective, alone=True)
             followed = self._followed[job.trial] = _Followed(began, Reach(began, self._clock()), reader)
         try:
-            with open_regular(self._folder / "logs" / f"{file_name(job.trial)}.log") as log:
+            with reading(self._folder / "logs" / f"{file_name(job.trial)}.log") as log:
                 all_read = self._follow(job, followed, log, until)
         except OSError:
             followed.over = ended  # a log that is not there now will not come

@@ -31,6 +31,7 @@ from controllers.tracking.access import be_impatient, problem_with, shown
 from controllers.tracking.experiment_checks import check_experiments, check_experiments_in, why_no_artifacts
 from controllers.worlds.local.jobs import file_name
 from controllers.worlds.local.serve_mlflow import DATABASE, database_uri
+from controllers.worlds.local.trusted_folders import check_trusted
 from controllers.worlds.local.workflow import PlannedTrial
 
 
@@ -77,8 +78,10 @@ def run_locally(
         MissingObjectiveError: trials have ended without the objective, and the others did not begin.
         UnknownEarlierError: the sweep is to learn from one that is not there; nothing was started.
         ChangedSweepError: its newest run was cut short, and ``workflow`` has been changed since; nothing was started.
+        UntrustedFolderError: somebody else may have prepared the folder for runs; nothing was started.
         SpeconError: this machine cannot honour the workflow, a policy or the settings; nothing was started.
     """
+    check_trusted(settings.state_dir)
     order, notes = Order(workflow, source, policies, settings), list[str]()
     mended: RunFolder | None = None
     planned = order.checked()
@@ -103,13 +106,15 @@ def run_locally(
         ):
             notes.append(check_continued(order))
         folder = find_or_make_run(settings.state_dir, order.sweep, order.identity(), fresh=settings.fresh)
+    check_trusted(folder.path)
     notes += learn(order, planned, folder)
     identity = order.identity()
     with ExitStack() as stack:
         services = start_services(order, folder, planned, screen, stack)
         services.tell_of_mlflow()
         folder.describe(order.facts(planned, services.tracking_uri))
-        folder.keep_order({**identity, "source": str(order.source), "jobs": order.settings.jobs})
+        also = {"source": str(order.source), "jobs": order.settings.jobs, "inherit": order.settings.inherit}
+        folder.keep_order({**identity, **also})
         for line in (*notes, *left_aside(order.workflow), *pythons_told(planned), *stand_ins(planned, folder.path)):
             screen.say(line)
         screen.say(f"run {folder.name} is kept in {folder.path}")

@@ -14,7 +14,9 @@ from typing import IO, Any
 from controllers.core.errors import SpeconError
 from controllers.core.results import RunResult
 from controllers.worlds.local.jobs import write_whole
+from controllers.worlds.local.trusted_folders import OWN_MODE, make_private
 from mlflow_hooks.foreign_json import parsed
+from mlflow_hooks.no_links import open_file
 
 _IDENTITY = "identity"
 _SUFFIX = "uid_suffix"
@@ -50,7 +52,7 @@ class RunFolder:
     def of_policy(self, position: int, name: str) -> Path:
         """Return the folder of the ``position``-th policy (from 0), made if need be."""
         folder = self.path / f"{position:02d}-{name}"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         return folder
 
     def keep_order(self, order: Mapping[str, Any]) -> None:
@@ -85,7 +87,7 @@ class RunFolder:
         Raises:
             SpeconError: another controller drives it now.
         """
-        file = (self.path / "lock").open("w", encoding="utf-8")
+        file = os.fdopen(open_file(self.path / "lock", os.O_WRONLY | os.O_CREAT), "w", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -109,12 +111,12 @@ def find_or_make_run(state_dir: Path, sweep: str, identity: Mapping[str, Any], *
         OSError: the disk takes none.
     """
     runs = state_dir / "runs"
-    runs.mkdir(parents=True, exist_ok=True)
+    make_private(runs)
     if not fresh and (unfinished := unfinished_run(state_dir, sweep, identity)):
         return unfinished
     number = max((_number(path) for path in runs.glob(f"{sweep}-*")), default=0) + 1
     path = runs / f"{sweep}-{number}"
-    path.mkdir()
+    path.mkdir(OWN_MODE)
     folder = RunFolder(path, resumed=False)
     about = {_IDENTITY: _digest(identity), "name": path.name, "sweep": sweep, _SUFFIX: uuid.uuid4().hex[:8]}
     try:

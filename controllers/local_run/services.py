@@ -98,7 +98,7 @@ def start_services(
     """Start what a run needs around it, to be ended with ``stack``; MLflow may not answer yet."""
     stack.enter_context(folder.lock())
     stop = stack.enter_context(stop_on_signals())
-    inherited = environment.inherit_environment(environment_as_given())
+    inherited = environment.inherit_environment(environment_as_given(), order.settings.inherit)
     imposed = {"PYTHONUNBUFFERED": "1", **environment.without_proxy(os.environ)}
     stack.enter_context(_set_here(environment.without_proxy(os.environ)))
     uri, server = os.environ.get(TRACKING_URI), None

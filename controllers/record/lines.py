@@ -4,6 +4,8 @@ import logging
 import os
 from pathlib import Path
 
+from mlflow_hooks.no_links import open_file, reading
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -20,10 +22,8 @@ class LineFile:
         self._path = path
         self._waiting = b""
         self._complained = False
-        content = path.read_bytes() if path.exists() else b""
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.truncate(path, whole)
+        if path.exists():
+            _cut_unfinished(path)
 
     def append(self, text: str) -> None:
         """Append ``text``, whole lines, in one write where the disk takes it."""
@@ -31,7 +31,7 @@ class LineFile:
         if not self._waiting:
             return
         try:
-            handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            handle = open_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
                 while self._waiting:
                     self._waiting = self._waiting[os.write(handle, self._waiting) :]
@@ -41,3 +41,11 @@ class LineFile:
             if not self._complained:
                 _LOG.warning("cannot write to %s (%s); the sweep goes on, and it is tried again", self._path, error)
             self._complained = True
+
+
+def _cut_unfinished(path: Path) -> None:
+    with reading(path) as file:
+        content = file.read()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)

@@ -39,6 +39,10 @@ STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*\\?"?', re.DOTALL)
 STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\x00\x00")
 MOST_TEXT = 500
 """Characters of a hyperparameter's value."""
+TAG = "{" * 2
+"""What Argo's tags begin with. This text is a part of a template itself, so that it does not stand here."""
+AROUND = 30
+"""Characters that are shown before and after such a tag."""
 GREATEST = 1.7976931348623157e308
 """What MLflow's SQL stores keep in the place of infinity."""
 AGAIN = frozenset([408, 429, 500, 502, 503, 504])
@@ -436,8 +440,22 @@ def why_none(trials: list[dict[str, Any]], runs: dict[str, dict[str, Any]]) -> s
 def text_of(name: str, value: object) -> str:
     """Return a hyperparameter's value as it stands on a command line; it becomes a part of later steps."""
     text = value if isinstance(value, str) else json.dumps(value)
-    if len(text) > MOST_TEXT or not text.isprintable() or "{" * 2 in text:
+    if len(text) > MOST_TEXT or not text.isprintable() or TAG in text:
         raise AnswerError("MLflow has a value of " + name + " that none can have: " + repr(text[:MOST_SAID]))
+    return text
+
+
+def for_template(name: str, text: str) -> str:
+    """Return the text of an output, which becomes a part of the templates of later steps.
+
+    All that this pod hands on passes here, be it the word of a run, a server or a registry.
+    """
+    at = text.find(TAG)
+    if at >= 0:
+        shown = text[max(0, at - AROUND) : at + AROUND]
+        raise AnswerError("output " + name + " holds what Argo would replace: " + repr(shown))
+    if not text.isprintable():
+        raise AnswerError("output " + name + " holds characters that none may have: " + repr(text[:MOST_SAID]))
     return text
 
 
@@ -576,9 +594,10 @@ def main() -> None:
     outputs = outputs_of(trials)
     if env("SPECON_REGISTER"):
         outputs.update(register(env("SPECON_REGISTER"), trials[0]))
+    checked = {name: for_template(name, text) for name, text in outputs.items()}
     folder = Path(env("SPECON_OUTPUTS"))
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in outputs.items():
+    for name, text in checked.items():
         (folder / name).write_text(text, encoding="utf-8")
     say("the best is " + trials[0]["trial"] + ": " + env("SPECON_OBJECTIVE") + " " + outputs["value"])
 

@@ -141,11 +141,10 @@ def _on_volume(options: dict[str, Any]) -> "tuple[Sequence[Leftover], Callable[[
 def _here(options: dict[str, Any]) -> "tuple[Sequence[Leftover], Callable[[Leftover], object]]":
     from controllers.core.labels import Keep  # noqa: PLC0415 - as in other commands
     from hera_specon.records.checkpoints_left import left_here, remove_here  # noqa: PLC0415
-    from hera_specon.records.run_folder import RUN_FILE, find_run  # noqa: PLC0415
+    from hera_specon.records.run_folder import find_run, known_runs  # noqa: PLC0415
 
     state_dir: Path = options["state_dir"]
-    every = sorted(file.parent for file in (state_dir / "runs").glob(f"*/{RUN_FILE}"))
-    folders = [find_run(run, state_dir) for run in options["runs"]] or every
+    folders = [find_run(run, state_dir) for run in options["runs"] or map(str, sorted(known_runs(state_dir)))]
     return list(left_here(folders, Keep(options["keep"]), options["older_than"])), remove_here
 
 

@@ -45,13 +45,14 @@ _MOST_SHOWN: Final = 12
 _LAST_LINES: Final = 12
 
 
-def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
+def look_first(backend: Backend, asked: OneLine, state_dir: Path, inherit: tuple[str, ...]) -> NoReturn:
     """Run one trial of a sweep that has no objective yet, and say what that could be.
 
     Args:
         backend: what runs the trial.
         asked: the sweep.
         state_dir: folder for the trial; nothing of it stays.
+        inherit: as in ``LocalSettings``.
 
     Raises:
         BadInput: always, with the metrics to choose from, or with what the trial failed by.
@@ -66,7 +67,7 @@ def look_first(backend: Backend, asked: OneLine, state_dir: Path) -> NoReturn:
         "soon as it has told of some.",
         err=True,
     )
-    settings = LocalSettings(nodes=1, seed=sweep.seed, state_dir=folder, trains_anyway=True)
+    settings = LocalSettings(nodes=1, seed=sweep.seed, state_dir=folder, inherit=inherit, trains_anyway=True)
     done: LocalRun | None = None
     try:
         with _own_mlflow(), suppress(SweepInterrupted):

@@ -26,7 +26,7 @@ from hera_specon.cli.group import OnDemandGroup
             "resume",
             "stop",
         ),
-        *("set-policy", "release", "policies", "controller"),
+        *("set-policy", "trust", "release", "policies", "controller"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -59,6 +59,7 @@ class RunRequest:
     nodes: int | None
     cpus_per_node: float | tuple[float, ...] | None
     jobs: int | None
+    inherit: tuple[str, ...]
     stop: StopRules
     after: tuple[str, ...]
     seed: int
@@ -107,6 +108,13 @@ class RunRequest:
     "--jobs",
     type=click.IntRange(1),
     help="Trials that run at a time.  [default: as many as keep the cores busy and the memory holds]",
+)
+@click.option(
+    "--inherit",
+    multiple=True,
+    metavar="NAME",
+    help="Let trials have this variable of a launcher around the sweep, such as SLURM_JOB_ID or 'SLURM_*'. Can be "
+    "given several times.",
 )
 @stop_option("what the sweep names")
 @after_option()
@@ -257,7 +265,7 @@ def _run(backend: Backend, request: RunRequest, console: Console, page: PageBesi
     if isinstance(request.sweep, OneLine) and not request.sweep.told_objective:
         from hera_specon.cli.first_look import look_first  # noqa: PLC0415 - as above
 
-        look_first(backend, request.sweep, request.state_dir)
+        look_first(backend, request.sweep, request.state_dir, request.inherit)
     workflow, file = request.sweep.workflow(backend), request.sweep.file
     if request.stop:
         workflow = with_stops(workflow, request.stop)
@@ -276,6 +284,7 @@ def _run(backend: Backend, request: RunRequest, console: Console, page: PageBesi
         nodes=request.nodes or (len(sizes) if isinstance(sizes, tuple) else LocalSettings.nodes),
         cpus_per_node=sizes,
         jobs=request.jobs,
+        inherit=request.inherit,
         seed=request.seed,
         state_dir=request.state_dir,
         fresh=request.fresh,

@@ -1,7 +1,7 @@
 """``specon ui``: a page on this machine about sweeps, past ones and those that run."""
 
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,7 @@ def ui(**options: Any) -> None:  # noqa: ANN401 - options as click hands them ov
     request = UiRequest(**options)
     from hera_specon.live.address import address, listen, new_token  # noqa: PLC0415 - `specon --help` must not wait
     from hera_specon.live.serving import PageServer  # noqa: PLC0415
-    from hera_specon.report.opening import open_address  # noqa: PLC0415
+    from hera_specon.report.opening import opened_unseen  # noqa: PLC0415
 
     shelf, where = _shelf(request)
     if request.sweep is not None:
@@ -75,9 +75,8 @@ def ui(**options: Any) -> None:  # noqa: ANN401 - options as click hands them ov
     with listening:
         there = address(listening, token, request.sweep)
         say(f"{where}: {there} (Ctrl-C ends it)")
-        if request.opens:
-            open_address(there)
-        with suppress(KeyboardInterrupt):
+        opened = opened_unseen(there, request.state_dir) if request.opens else nullcontext()
+        with opened, suppress(KeyboardInterrupt):
             PageServer(shelf, where, token).serve(listening)
 
 

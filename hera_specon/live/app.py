@@ -27,7 +27,13 @@ class BadRequestError(SpeconError):
     """What a page sent is not what it should send."""
 
 
-def application(shelf: Shelf, where: str, token: str, seen: Callable[[], object] = lambda: None) -> ASGIApp:
+def application(
+    shelf: Shelf,
+    where: str,
+    token: str,
+    seen: Callable[[], object] = lambda: None,
+    let_in: Callable[[tuple[str, int]], object] = lambda _: None,
+) -> ASGIApp:
     """Return the application that shows ``shelf`` to those who know ``token``.
 
     Args:
@@ -35,6 +41,7 @@ def application(shelf: Shelf, where: str, token: str, seen: Callable[[], object]
         where: what the list of them is headed by.
         token: of the address.
         seen: called at each request that is let in.
+        let_in: called with the address and port that each of these came from.
     """
     pages = _Pages(shelf, where, seen)
     routes = [
@@ -48,7 +55,7 @@ def application(shelf: Shelf, where: str, token: str, seen: Callable[[], object]
     ]
     app = Starlette(routes=routes, exception_handlers={SpeconError: _told, OSError: _told})
     app.router.redirect_slashes = False
-    return Door(app, token)
+    return Door(app, token, let_in)
 
 
 async def _told(_: Request, error: Exception) -> Response:

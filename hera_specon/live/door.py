@@ -5,6 +5,7 @@ shows. The token in the address keeps both out; the rest keeps a page of another
 """
 
 import secrets
+from collections.abc import Callable
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,11 +36,13 @@ class Door:
     Args:
         app: what answers them.
         token: of the address.
+        let_in: called with the address and port that each of these came from.
     """
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str, let_in: Callable[[tuple[str, int]], object]) -> None:
         self._app = app
         self._token = token.encode()
+        self._let_in = let_in
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -49,6 +52,8 @@ class Door:
         if (why := self._why_not(scope)) is not None:
             await PlainTextResponse(why, status_code=403)(scope, receive, guarded)
             return
+        if scope["client"] is not None:
+            self._let_in(scope["client"])
         rest = scope["path"].lstrip("/").partition("/")[2]
         await self._app({**scope, "path": f"/{rest}", "raw_path": None, "root_path": ""}, receive, guarded)
 

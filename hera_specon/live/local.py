@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from controllers.core.model import Ask
 from controllers.record.timeline import GrowingTimeline, TimelineEvent
+from controllers.worlds.local.trusted_folders import check_trusted
 from hera_specon.asking import RunDesk, ask_for, ask_for_policy, ask_no_more
 from hera_specon.live.paced import Made, PacedPart
 from hera_specon.live.standing import SweepStanding, newest_actions, node_lines, trial_lines
 from hera_specon.live.sweeps import ReadOnlyError, SweepLine, UnknownSweepError
-from hera_specon.records.run_folder import RUN_FILE, load_run, parts_of, run_states
+from hera_specon.records.run_folder import RUN_FILE, known_runs, load_run, parts_of, run_states
 from mlflow_hooks.foreign_json import parsed
 
 MOST_RUNS: Final = 500
@@ -33,30 +34,29 @@ class LocalShelf:
     """
 
     def __init__(self, state_dir: Path) -> None:
-        self._runs = state_dir / "runs"
+        self._state_dir = state_dir
         self._sweeps: dict[str, ShownRun] = {}
         self._lock = threading.Lock()
 
     def lines(self) -> Sequence[SweepLine]:
         """Return a line for each run, the one begun last first."""
-        found = [(file.stat().st_mtime, file.parent) for file in self._runs.glob(f"*/{RUN_FILE}")]
-        return [_line(folder) for _, folder in sorted(found, reverse=True)[:MOST_RUNS]]
+        return [_line(folder) for folder in reversed(known_runs(self._state_dir)[-MOST_RUNS:])]
 
     def sweep(self, name: str) -> "ShownRun":
         """Return the run of that name.
 
         Raises:
             UnknownSweepError: there is none.
+            UntrustedFolderError: somebody else may have prepared it.
         """
         with self._lock:
             if name not in self._sweeps:
                 # The names that there are decide, so that none leads out of the folder.
-                folder = next(
-                    (path.parent for path in self._runs.glob(f"*/{RUN_FILE}") if path.parent.name == name), None
-                )
+                folder = next((path for path in known_runs(self._state_dir) if path.name == name), None)
                 if folder is None:
-                    message = f"there is no run {name!r} in {self._runs}"
+                    message = f"there is no run {name!r} in {self._state_dir / 'runs'}"
                     raise UnknownSweepError(message)
+                check_trusted(folder)
                 self._sweeps[name] = ShownRun(folder)
             return self._sweeps[name]
 

@@ -3,15 +3,17 @@
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import uvicorn
 
 from hera_specon.live.app import application
+from hera_specon.live.lobby import MOST_STRANGERS, Connection, Lobby
 from hera_specon.live.sweeps import Shelf
 
 _MOST_AT_A_TIME: Final = 64
-"""Connections that are served."""
+"""Connections of those who have shown the token that are served."""
 
 
 class PageServer:
@@ -27,16 +29,17 @@ class PageServer:
     def __init__(self, shelf: Shelf, where: str, token: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen_at = clock()
+        lobby = Lobby()
         # Its log of requests would hold the token.
         config = uvicorn.Config(
-            application(shelf, where, token, self._see),
-            http="h11",
+            application(shelf, where, token, self._see, lobby.leave),
+            http=partial(Connection, lobby),  # type: ignore[arg-type] # all that uvicorn does with it is call it
             ws="none",
             loop="asyncio",
             lifespan="off",
             log_level="warning",
             access_log=False,
-            limit_concurrency=_MOST_AT_A_TIME,
+            limit_concurrency=_MOST_AT_A_TIME + MOST_STRANGERS,
             timeout_graceful_shutdown=1,
             server_header=False,
         )

@@ -1,7 +1,6 @@
 """Checkpoints that sweeps left behind, and what of them may go. MLflow's runs are never among them."""
 
 import re
-import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controllers.core.labels import Keep
-from controllers.local_run.kept_checkpoints import checkpoints_in
+from controllers.local_run.kept_checkpoints import checkpoints_in, remove_checkpoint
 from controllers.local_run.run_folder import RunFolder, read_result
 from hera_specon.formatting import natural
 from hera_specon.records.run_folder import parts_of
 from mlflow_hooks.head import Head
+from mlflow_hooks.no_links import entries_below, files_below, folder_below
 from mlflow_hooks.objects import ObjectInfo, ObjectStore, StoreError
 from mlflow_hooks.state_folder import ENDED, read_ending, read_identity
 
@@ -60,7 +60,7 @@ def remove_here(leftover: Leftover) -> None:
         OSError: one cannot be removed; those before it are gone.
     """
     for place in leftover.places:
-        shutil.rmtree(place)
+        remove_checkpoint(Path(place))
 
 
 def left_on(volume: Path, keep: Keep, older_s: float, *, dead: bool = False) -> Iterator[Leftover]:
@@ -69,7 +69,7 @@ def left_on(volume: Path, keep: Keep, older_s: float, *, dead: bool = False) -> 
     Which trial is the best, a volume does not tell: with ``Keep.BEST`` the newest of each stays. ``dead`` sweeps count
     as well: some of their trials never ended, and nothing was written for ``older_s``.
     """
-    trials = sorted(path.parent for path in volume.glob("*/checkpoints") if read_identity(path.parent) is not None)
+    trials = sorted(path.parent for path in volume.glob("*/checkpoints") if _is_trial(path.parent))
     sweeps: dict[str, list[Path]] = defaultdict(list)
     for trial in trials:
         sweeps[trial.name.rpartition(".")[0] or trial.name].append(trial)
@@ -80,7 +80,7 @@ def left_on(volume: Path, keep: Keep, older_s: float, *, dead: bool = False) -> 
         there = [checkpoints_in(trial) for trial in members]
         going = [path for paths in there for path in (paths if keep is Keep.NONE else paths[:-1])]
         # Of all that a trial writes: one that lives may make no checkpoint for long.
-        age_s = time.time() - max(path.stat().st_mtime for trial in members for path in (trial, *trial.rglob("*")))
+        age_s = time.time() - max(map(_written_last, members))
         if going and age_s >= older_s:
             yield Leftover(sweep, "", len(members), tuple(map(str, going)), sum(map(_size, going)), age_s, unended)
 
@@ -144,5 +144,17 @@ def _staying(part: Path, keep: Keep) -> frozenset[Path]:
     return frozenset(path for trial, path in newest.items() if any(trial.endswith(f".{name}") for name in best))
 
 
+def _is_trial(folder: Path) -> bool:
+    """Return whether a folder of a volume is that of a trial; others may have put links there that lead elsewhere."""
+    return not folder.is_symlink() and read_identity(folder) is not None
+
+
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    with folder_below(folder, ()) as handle:
+        return sum(about.st_size for _, about in files_below(handle))
+
+
+def _written_last(folder: Path) -> float:
+    """Return when anything in a folder was written last, in seconds since 1970."""
+    with folder_below(folder, ()) as handle:
+        return max([folder.stat().st_mtime, *(about.st_mtime for _, about in entries_below(handle))])

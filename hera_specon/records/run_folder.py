@@ -23,6 +23,7 @@ from controllers.record.timeline import EventKind, TimelineError, TimelineEvent,
 from controllers.worlds.local.engine_files import PolicyFile
 from controllers.worlds.local.jobs import file_name, load_ledger
 from controllers.worlds.local.stand_ins import WORK
+from controllers.worlds.local.trusted_folders import check_trusted
 from controllers.worlds.local.working_folders import made_before
 from hera_specon import formatting
 from hera_specon.records.comparison import labels
@@ -69,21 +70,34 @@ class RunRecord:
         return [run.result for run in self.runs if run.result is not None]
 
 
+def known_runs(state_dir: Path) -> list[Path]:
+    """Return the folders of the runs in a state folder, the one begun last at the end.
+
+    Raises:
+        UntrustedFolderError: somebody else may have prepared them.
+    """
+    check_trusted(state_dir)
+    files = (state_dir / "runs").glob(f"*/{RUN_FILE}")
+    return [file.parent for file in sorted(files, key=lambda file: (file.stat().st_mtime, file))]
+
+
 def find_run(run: str | None, state_dir: Path) -> Path:
     """Return the folder of ``run``: a path, a run's name, or None for the one begun last.
 
     Raises:
         RunNotFoundError: nothing fits; the message lists the runs that there are.
+        UntrustedFolderError: somebody else may have prepared it.
     """
-    files = (state_dir / "runs").glob(f"*/{RUN_FILE}")
-    known = [file.parent for file in sorted(files, key=lambda file: (file.stat().st_mtime, file))]
+    known = known_runs(state_dir)
     if run is None:
         if known:
+            check_trusted(known[-1])
             return known[-1]
         message = f"There are no runs in {state_dir / 'runs'} yet. Start one with: specon run FILE"
         raise RunNotFoundError(message)
     for folder in (Path(run), state_dir / "runs" / run):
         if (folder / RUN_FILE).is_file():
+            check_trusted(folder)
             return folder
     names = ", ".join(folder.name for folder in known) or "none"
     message = (

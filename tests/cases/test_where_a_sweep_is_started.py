@@ -5,6 +5,7 @@ import os
 import queue
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,13 @@ except ImportError: my_library = None
 said = {"prefix": sys.prefix, "controllers": controllers.mine.NAME, "queue": getattr(queue, "NAME", "")}
 said["library"] = getattr(my_library, "NAME", "")
 said |= {name: os.environ.get(name, "") for name in ("GIVEN", "RANK", "WORLD_SIZE", "MASTER_ADDR", "NO_PROXY")}
+said["slurm"] = json.dumps({name: value for name, value in os.environ.items() if name.startswith("SLURM_")})
 open("said.json", "w").write(json.dumps(said))
 mlflow.log_metric("loss", 1.0)
 """
 
 
-def started(folder: Path, **env: str) -> tuple[int, str, dict[str, str]]:
+def started(folder: Path, words: Sequence[str] = (), **env: str) -> tuple[int, str, dict[str, str]]:
     """Run a sweep of one trial in a folder, and return the exit code, what was printed, and what the trial saw."""
     (folder / "sweep.py").write_text(SWEEP)
     (folder / "train.py").write_text(TRAIN)
@@ -42,7 +44,7 @@ def started(folder: Path, **env: str) -> tuple[int, str, dict[str, str]]:
     (folder / "controllers" / "mine.py").write_text("NAME = 'mine'")
     whole = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"} | env
     done = subprocess.run(
-        [SPECON, "run", "sweep.py", "--plain", "--policy", "default", "--nodes", "1", "--cpus-per-node", "1"],
+        [SPECON, "run", "sweep.py", "--plain", "--policy", "default", "--nodes", "1", "--cpus-per-node", "1", *words],
         cwd=folder,
         env=whole,
         capture_output=True,
@@ -94,3 +96,11 @@ def test_a_trial_trains_in_the_environment_that_is_active(tmp_path: Path) -> Non
     assert code == 0, told
     assert (said["prefix"], said["library"]) == (str(project), "of the project only")
     assert f"python means {project / 'bin' / 'python'}" in told
+
+
+@pytest.mark.slow
+def test_inside_an_allocation_a_trial_has_what_was_let_through_and_nothing_else_of_it(tmp_path: Path) -> None:
+    allocation = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "CUDA_VISIBLE_DEVICES": ""}
+    code, told, said = started(tmp_path, ["--inherit", "SLURM_JOB_ID"], **allocation)
+    assert code == 0, told
+    assert json.loads(said["slurm"]) == {"SLURM_JOB_ID": "7"}

@@ -3,13 +3,11 @@
 import http.client
 import ssl
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tests.cluster.building import kubernetes_binary
 from tests.cluster.certificates import Authority
-from tests.cluster.commands import ClusterError
 from tests.cluster.layout import (
     API_SERVER,
     API_SERVER_PORT,
@@ -20,13 +18,11 @@ from tests.cluster.layout import (
     Layout,
 )
 from tests.cluster.machine import Machine
-from tests.cluster.processes import wait_until
 
 NAMES: Final = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 ETCD: Final = "http://127.0.0.1:2379"
 # Two of its threads are enough for it, and leave the nodes theirs.
 THREADS: Final = "2"
-LOG_SHOWN: Final = 2_000
 """Characters of the end of a log that tell why a component has ended."""
 
 
@@ -137,13 +133,7 @@ class ControlPlane:
         Raises:
             ClusterError: it has ended, or is not ready within a minute.
         """
-        alive = partial(self.machine.is_component_running, "kube-apiserver")
-        what = f"the API server is ready (see {self.layout.logs})"
-        wait_until(lambda: self.is_ready() or not alive(), what, 60, interval=0.2)
-        if not alive():
-            log = self.machine.log("kube-apiserver").read_text(errors="replace")
-            message = f"the API server has ended:\n{log[-LOG_SHOWN:]}"
-            raise ClusterError(message)
+        self.machine.wait_for("kube-apiserver", self.is_ready)
 
     def _as_client(self, component: str) -> list[str]:
         kubeconfig = self._file(f"{component}.kubeconfig")

@@ -17,7 +17,6 @@ from tests.cluster.cluster import CONTROL, Cluster
 from tests.cluster.kubectl import JsonObject
 from tests.cluster.layout import CONTROL_ADDRESS
 from tests.cluster.other_modules import published
-from tests.cluster.processes import wait_until
 
 MODULE: Final = "sigs.k8s.io/kueue"
 GROUP: Final = "kueue.x-k8s.io/v1beta2"
@@ -101,11 +100,13 @@ def kueue_running(cluster: Cluster) -> Iterator[None]:
     found = definitions(cluster, authority.certificate.read_bytes())
     plain, hooks = ([one for one in found if (one["kind"] in _WEBHOOKS) is wanted] for wanted in (False, True))
     _apply(cluster, plain)
+    # A manager that starts before the API server serves its resources ends at once.
+    cluster.kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=60s")
     flags = [f"--config={settings}", f"--kubeconfig={cluster.kubeconfig}", "--zap-log-level=2"]
     command: list[str | Path] = [binary(KUEUE_PROGRAM.name), *flags, "--feature-gates=VisibilityOnDemand=false"]
     machine.start("kueue", command, GOMAXPROCS="2")
     try:
-        wait_until(_is_ready, f"Kueue is ready (see {cluster.layout.logs})", _READY_S, interval=0.3)
+        machine.wait_for("kueue", _is_ready, _READY_S)
         _apply(cluster, hooks)
         cluster.kubectl.create([_object("ResourceFlavor", FLAVOR)])
         yield

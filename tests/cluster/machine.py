@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,8 @@ from tests.cluster.commands import ClusterError, run
 from tests.cluster.processes import identity, is_alive, pid_in_namespace_of, wait_until
 
 REPOSITORY: Final = Path(__file__).parents[2]
+LOG_SHOWN: Final = 2_000
+"""Characters of a log that an error shows."""
 NAMESPACES: Final = ("--mount", "--net", "--uts", "--ipc", "--pid")
 # Starts a program in the background and tells its process id; the shell itself is gone at once.
 IN_BACKGROUND: Final = 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null & echo $!'
@@ -94,6 +96,20 @@ class Machine:
         told = run(*self._enter(), "sh", "-c", IN_BACKGROUND, "sh", log, "env", *settings, *command)
         pid = pid_in_namespace_of(self.init, int(told))
         (self._components / component).write_text(identity(pid) if pid else "")
+
+    def wait_for(self, component: str, ready: Callable[[], bool], seconds: float = 60) -> None:
+        """Wait until a component that was started is ready.
+
+        Raises:
+            ClusterError: it has ended, or is not ready within these seconds; with the end of its log.
+        """
+        with contextlib.suppress(ClusterError):
+            wait_until(lambda: ready() or not self.is_component_running(component), component, seconds, interval=0.2)
+        if not ready():
+            how = f"is not ready after {seconds:g} s" if self.is_component_running(component) else "has ended"
+            log = self.log(component).read_text(errors="replace")
+            message = f"{component} of {self.name} {how}:\n{log[-LOG_SHOWN:]}"
+            raise ClusterError(message)
 
     def log(self, component: str) -> Path:
         """Where a component writes its log."""

@@ -5,8 +5,8 @@ reports on, with a small error (``kit.work_left``), and with it what the trials 
 """
 
 import statistics
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar, Final
 
@@ -65,6 +65,26 @@ class AheadState:
     watch: Watch = field(default_factory=Watch)
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one look at a sweep measures, before anything is decided."""
+
+    snapshot: Snapshot
+    known: SweepMeasurements
+    """All that was measured by now."""
+    estimates: Mapping[TrialId, Estimate]
+    """The work that each trial has left, of those that have not ended."""
+    weights: Weights
+    arrives_until: float
+    """Until when more trials are expected, in seconds of the sweep's clock."""
+    arriving: bool
+    """More trials are expected now."""
+    due: bool
+    """A look for moves is due."""
+    fresh: frozenset[TrialId]
+    """The trials whose newest report is recent enough to act on."""
+
+
 class Ahead(PolicySettings):
     """Brings the sweep's end near its lower bound, and within that lets the shortest trials go first.
 
@@ -111,86 +131,96 @@ class Ahead(PolicySettings):
 
     def decide(self, snapshot: Snapshot, state: AheadState) -> Decision[AheadState]:
         """Measure, place what waits, look for moves where that is due, and share out."""
-        known = measure_sweep(snapshot, state.measured)
+        # 1. Measure what work each trial has left, and whether more trials are to come.
+        submitted = with_submissions(state.submitted, snapshot)
+        look = self._look(snapshot, state, arriving_until(submitted))
         moves = state.moves.answered(snapshot)
         starting = still_starting(snapshot, state.starting)
-        submitted = with_submissions(state.submitted, snapshot)
-        until = arriving_until(submitted)
-        arriving = snapshot.now < until - CLOCK_SLACK
-        scaling = scaling_of(known)
-        power = scaling.power
-        estimates = estimate_work(snapshot, known, power)
-        devices = device_speeds_of(known, snapshot)
-        end_weight = 0.0 if arriving else self.end_weight
-        weights = Weights(power, scaling.contention, end_weight, self._move_cost(known), devices)
-        shown = with_destinations(snapshot, moves.asked)
-        plan = WorkPlan(shown, estimates, starting, weights)
+        plan = WorkPlan(with_destinations(snapshot, moves.asked), look.estimates, starting, look.weights)
+        # 2. Place what waits. From here on the plan counts each choice that was made before.
         placing = list(islice(place_trials(plan), MOST_PLACED))
-        due = snapshot.now >= state.due_at - CLOCK_SLACK
-        watch = state.watch
-        # Also when a trial has ended: its time counts, and its name is not kept.
-        if due or any(job.trial is not None and job.trial not in estimates for job in watch.jobs):
-            watch = self._keep_watch(snapshot, watch, known, estimates, plan, weights)
-        # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
-        oldest = self.stale_after * self.interval
-        fresh = {trial.id for trial in snapshot.unended if usable(trial.progress, snapshot.now, oldest)}
-        movable = [t.id for t in snapshot.unended if due and t.id in fresh and moves.allows(t, MOST_MOVES)]
+        # 3. Compare the sweep with what the default scheduler would have come to.
+        watch = self._watched(look, plan, state.watch)
+        # 4. Choose moves, where a look for them is due. A sweep that is behind only tries idle nodes.
+        movable = [t.id for t in snapshot.unended if look.due and t.id in look.fresh and moves.allows(t, MOST_MOVES)]
         if watch.fallen_back:
             starting = with_places(starting, placing)
-            doubting = WorkPlan(shown, doubt(estimates), starting, weights)
-            moving = list(choose_moves_to_idle_nodes(doubting, movable))
-            untold = [t for t in movable if moves.arrived.get(t, 0) < MOST_TRIES and _untold(known.trials[t])]
-            moving += try_elsewhere(doubting, untold, {name: estimate.most for name, estimate in estimates.items()})
+            doubting = WorkPlan(plan.snapshot, doubt(look.estimates), starting, look.weights)
+            moving = _moves_in_doubt(doubting, look, moves, movable)
         else:
-            moving = list(choose_moves(plan, movable))
-            if not (arriving or moving):
-                moving = list(gather_trials(plan, frozenset(movable)))
-        expected = STILL_TO_COME * work_seen(known, estimates, power) if arriving else 0.0
-        sharing = self._sharing(snapshot.now, known, estimates, power, plan.earliest_end(expected))
-        sharing = replace(sharing, even=watch.fallen_back)
-        resizes: list[Proposal] = []
-        for name, node in shared_nodes(snapshot).items():
-            changed = name in known.nodes and known.nodes[name].since == snapshot.now
-            if name in plan.cores and (changed or not fresh.isdisjoint(node.names)):
-                forecast = plan.forecasts[name]
-                resizes += sharing.proposals(node, plan.cores[name], forecast, self.min_change, self.min_cpu)
+            moving = _moves(plan, movable, gathering=not look.arriving)
+        # 5. Share each node out again where a report or the node itself has changed.
+        resizes = self._resizes(look, plan, even=watch.fallen_back)
+        # 6. Keep the actions that go together, and remember what was asked for.
         kept, vetoed = reconcile((*placing, *moving, *shrinks_first(resizes, snapshot)), snapshot)
         for proposal in kept:
             if isinstance(proposal.action, Migrate):
-                moves = moves.with_asked(estimates[proposal.action.trial].trial, proposal.action.node)
-        due_at = snapshot.now + self.interval if due else state.due_at
-        guessed = {
-            name: Assessment(outlook=GUESSED.format(estimate.source))
-            for name, estimate in estimates.items()
-            if not estimate.known
-        }
+                moves = moves.with_asked(look.estimates[proposal.action.trial].trial, proposal.action.node)
+        due_at = snapshot.now + self.interval if look.due else state.due_at
         return Decision(
-            AheadState(known, with_places(starting, kept), moves, submitted, due_at, watch),
+            AheadState(look.known, with_places(starting, kept), moves, submitted, due_at, watch),
             kept,
-            self._wake_at(snapshot, known, due_at, until),
-            guessed,
+            self._wake_at(snapshot, look.known, due_at, look.arrives_until),
+            _guesses_told(look.estimates),
             vetoed,
         )
 
-    def _keep_watch(
-        self,
-        snapshot: Snapshot,
-        watch: Watch,
-        known: SweepMeasurements,
-        estimates: Mapping[TrialId, Estimate],
-        plan: WorkPlan,
-        weights: Weights,
-    ) -> Watch:
-        """Return how the sweep stands beside what the default scheduler would have come to."""
+    def _look(self, snapshot: Snapshot, state: AheadState, arrives_until: float) -> _Look:
+        """Return what ``snapshot`` and what was measured before tell of the work that is left."""
+        known = measure_sweep(snapshot, state.measured)
+        scaling = scaling_of(known)
+        arriving = snapshot.now < arrives_until - CLOCK_SLACK
+        end_weight = 0.0 if arriving else self.end_weight
+        devices = device_speeds_of(known, snapshot)
+        # What is old says little of where a trial stands by now, so it moves no trial and changes no share.
+        oldest = self.stale_after * self.interval
+        return _Look(
+            snapshot=snapshot,
+            known=known,
+            estimates=estimate_work(snapshot, known, scaling.power),
+            weights=Weights(scaling.power, scaling.contention, end_weight, self._move_cost(known), devices),
+            arrives_until=arrives_until,
+            arriving=arriving,
+            due=snapshot.now >= state.due_at - CLOCK_SLACK,
+            fresh=frozenset(t.id for t in snapshot.unended if usable(t.progress, snapshot.now, oldest)),
+        )
+
+    def _watched(self, look: _Look, plan: WorkPlan, watch: Watch) -> Watch:
+        """Return ``watch`` after a look at how the sweep stands beside what the default scheduler would have come to.
+
+        It is taken where one is due, and where a trial has ended: its time counts, and its name is not kept.
+        """
+        ended = any(job.trial is not None and job.trial not in look.estimates for job in watch.jobs)
+        if not (look.due or ended):
+            return watch
         work, ages = {}, [0.0]
-        for name, estimate in estimates.items():
-            done, memo = work_done(estimate.trial, known, weights.power), known.trials[name]
+        for name, estimate in look.estimates.items():
+            done, memo = work_done(estimate.trial, look.known, look.weights.power), look.known.trials[name]
             work[name] = Work(done, estimate.work, max(estimate.most, memo.used), estimate.known)
             if estimate.trial.steady and memo.newest is not None:
-                ages.append(min(snapshot.now - memo.newest.at, self.stale_after * self.interval))
-        start = statistics.median(known.starts or (self.move_cost,))
-        nodes = plan.nodes_of_trials()
-        return keep_watch(WatchScene(snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages)), watch)
+                ages.append(min(look.snapshot.now - memo.newest.at, self.stale_after * self.interval))
+        start = statistics.median(look.known.starts or (self.move_cost,))
+        nodes, weights = plan.nodes_of_trials(), look.weights
+        scene = WatchScene(look.snapshot, work, nodes, weights.power, start, weights.move_cost, max(ages))
+        return keep_watch(scene, watch)
+
+    def _resizes(self, look: _Look, plan: WorkPlan, *, even: bool) -> list[Proposal]:
+        """Return the shares of each node on which a report or the node itself is new; ``even`` ones for all."""
+        power, known = look.weights.power, look.known
+        expected = STILL_TO_COME * work_seen(known, look.estimates, power) if look.arriving else 0.0
+        # One that moved is known by what it told before; it goes ahead until it reports again all the same.
+        unheard = {name for name in look.estimates if known.trials[name].newest is None}
+        now = look.snapshot.now
+        new = frozenset(name for name in unheard if now < known.trials[name].running_since + self.probe - CLOCK_SLACK)
+        silent, end = frozenset(unheard) - new, plan.earliest_end(expected)
+        sharing = Sharing(look.estimates, power, end, self.critical, self.floor, new, silent, even)
+        resizes: list[Proposal] = []
+        for name, node in shared_nodes(look.snapshot).items():
+            changed = name in known.nodes and known.nodes[name].since == now
+            if name in plan.cores and (changed or not look.fresh.isdisjoint(node.names)):
+                forecast = plan.forecasts[name]
+                resizes += sharing.proposals(node, plan.cores[name], forecast, self.min_change, self.min_cpu)
+        return resizes
 
     def _move_cost(self, known: SweepMeasurements) -> float:
         """Return the seconds that a move is expected to take.
@@ -210,13 +240,27 @@ class Ahead(PolicySettings):
         later = [at for at in (arriving_until, *probes) if snapshot.now + CLOCK_SLACK < at < due_at]
         return min((due_at, *later)) if live else None
 
-    def _sharing(
-        self, now: float, known: SweepMeasurements, estimates: Mapping[TrialId, Estimate], power: float, end: float
-    ) -> Sharing:
-        # One that moved is known by what it told before; it goes ahead until it reports again all the same.
-        unheard = {name for name in estimates if known.trials[name].newest is None}
-        new = frozenset(name for name in unheard if now < known.trials[name].running_since + self.probe - CLOCK_SLACK)
-        return Sharing(estimates, power, end, self.critical, self.floor, new, frozenset(unheard) - new)
+
+def _moves(plan: WorkPlan, movable: Sequence[TrialId], *, gathering: bool) -> list[Proposal]:
+    """Return the moves that save all trials the most; without any, those by which trials gather so that a node goes."""
+    moving = list(choose_moves(plan, movable))
+    return moving if moving or not gathering else list(gather_trials(plan, frozenset(movable)))
+
+
+def _moves_in_doubt(doubting: WorkPlan, look: _Look, moves: AskedMoves, movable: Sequence[TrialId]) -> list[Proposal]:
+    """Return the moves of a sweep that is behind: to idle nodes, and tries whether a trial is faster elsewhere."""
+    moving = list(choose_moves_to_idle_nodes(doubting, movable))
+    untold = [t for t in movable if moves.arrived.get(t, 0) < MOST_TRIES and _untold(look.known.trials[t])]
+    return moving + list(try_elsewhere(doubting, untold, {name: one.most for name, one in look.estimates.items()}))
+
+
+def _guesses_told(estimates: Mapping[TrialId, Estimate]) -> dict[TrialId, Assessment]:
+    """Return the outlook of each trial whose length is only estimated."""
+    return {
+        name: Assessment(outlook=GUESSED.format(estimate.source))
+        for name, estimate in estimates.items()
+        if not estimate.known
+    }
 
 
 def _untold(memo: MeasuredTrial) -> bool:

@@ -74,7 +74,7 @@ class ArgoWorld:
         self._epoch_ahead_s = campaign.created_epoch_s - time.monotonic()
         self._executor = Executor(view.api, view.writes, events, run_of, self._epoch)
         self._looks = Looks(view, campaign)
-        # What the last advance saw: in between, whoever asks may take looks, whose changes nobody was told of.
+        # What the last advance saw: in between, others ask for looks too, and nobody was told what these had changed.
         self._advanced_to = self._looks.last
         self._rest_until = 0.0
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from controllers.core import labels
+from controllers.core.errors import SpeconError
 from controllers.worlds.local.beginnings import note_beginning
 from controllers.worlds.local.endings import is_hooked, owned_by, saved_steps, steps_gained, true_code
 from controllers.worlds.local.environment import compose_environment, threads_told
@@ -30,6 +31,7 @@ from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
 from mlflow_hooks.foreign_files import first_bytes, open_to_append
+from mlflow_hooks.no_links import link_in
 from mlflow_hooks.presence import presences
 from mlflow_hooks.printed.attempt import is_read
 
@@ -160,8 +162,12 @@ class Attempts:
         Of a gang all workers start, or those that did are ended again: ``ended`` tells of it as of a failure.
 
         Raises:
-            SpeconError: the only process of a job could not be started, or it got no working folder of its own.
+            SpeconError: the only process of a job could not be started, it got no working folder of its own, or its
+                state lies behind a link.
         """
+        if job.trial and (link := link_in(self._around.state_root / job.trial)) is not None:
+            message = f"trial {job.trial}: {link} is a symbolic link, and none is followed there: remove it"
+            raise SpeconError(message)
         cwd = self._around.working_folder(job)
         token = uuid.uuid4().hex
         step, name = job.step.attempt(job.attempt - 1, job.exit_code), file_name(job.trial or job.id)

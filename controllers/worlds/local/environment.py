@@ -1,19 +1,12 @@
 """The environment of an attempt: the user's own, and what this machine promises on top of it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from controllers.worlds.local.launchers import OURS, is_among, is_of_a_launcher
 from mlflow_hooks import contract
 
-_OF_OTHER_LAUNCHES: Final = {
-    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK"),
-    *("ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG", "PMI_RANK", "PMI_SIZE"),
-    # Of a run that the sweep is started in: all trials would log into that.
-    *("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"),
-    *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
-}
-_BEGINNINGS_OF_OTHER_LAUNCHES: Final = ("SPECON_", "TORCHELASTIC_")
 _OF_AN_ATTEMPT: Final = frozenset(
     {
         *("MLFLOW_RUN_ID", "MLFLOW_RUN_CONTEXT", "MLFLOW_EXPERIMENT_NAME"),
@@ -21,22 +14,26 @@ _OF_AN_ATTEMPT: Final = frozenset(
     }
 )
 """Differ between attempts. No library reads them while it is imported: they count once a device or a run is opened."""
-_OURS: Final = "SPECON_"
 _APPLIED_TO_A_FORK: Final = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED"})
 _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LOOPBACK: Final = ("127.0.0.1", "localhost")
 
 
-def inherit_environment(env: Mapping[str, str]) -> dict[str, str]:
+def inherit_environment(env: Mapping[str, str], let_through: Collection[str] = ()) -> dict[str, str]:
     """Return what trials get of the environment that a sweep is started in.
 
-    Inside a job of torchrun, of MPI or of another sweep, this environment has variables that tell *that* job's worker
-    who it is. A trial that believed them would wait for workers that nobody starts, or log into a stranger's run.
+    Inside a job of torchrun, of MPI, of Slurm or of another sweep, this environment has variables that tell *that*
+    job's worker who it is. A trial that believed them would wait for workers that nobody starts, or log into a
+    stranger's run.
+
+    Args:
+        env: that environment.
+        let_through: names of such variables that trials get all the same; ``*`` at the end stands for any end.
     """
     return {
         name: value
         for name, value in env.items()
-        if name not in _OF_OTHER_LAUNCHES and not name.startswith(_BEGINNINGS_OF_OTHER_LAUNCHES)
+        if not name.startswith(OURS) and (is_among(name, let_through) or not is_of_a_launcher(name))
     }
 
 
@@ -51,7 +48,7 @@ def without_proxy(env: Mapping[str, str]) -> dict[str, str]:
 def common(env: Mapping[str, str]) -> dict[str, str]:
     """Return the part of an attempt's environment that libraries may read while they are imported."""
     differing = _OF_AN_ATTEMPT | _APPLIED_TO_A_FORK
-    return {name: value for name, value in env.items() if name not in differing and not name.startswith(_OURS)}
+    return {name: value for name, value in env.items() if name not in differing and not name.startswith(OURS)}
 
 
 def compose_environment(

@@ -1,8 +1,8 @@
 """The workers of one attempt as one thing: where they meet, which of them still run, and what their ends mean."""
 
 import os
-import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from controllers.core.errors import SpeconError
 from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
+from mlflow_hooks.no_links import remove_tree
 
 NOT_STARTED: Final = 71
 """Exit code (EX_OSERR) of a worker that this machine could not start."""
@@ -97,12 +98,15 @@ class Meeting:
     """The folder in which the workers of one attempt of a gang meet: ``gang/<token>`` in the folder of the trial.
 
     What attempts before it left is removed.
+
+    Raises:
+        OSError: the disk does not let it, or the trial's folder is a link to elsewhere.
     """
 
     def __init__(self, trial_folder: Path, token: str) -> None:
-        self._all = trial_folder / _MEETINGS
-        self._folder = self._all / token
-        shutil.rmtree(self._all, ignore_errors=True)
+        self._trial = trial_folder
+        self._folder = trial_folder / _MEETINGS / token
+        self._remove()
         self._folder.mkdir(parents=True)
         # A worker that makes or removes anything in it sets the time of its change: seen even if nothing is left of it.
         os.utime(self._folder, (0, 0))
@@ -114,7 +118,12 @@ class Meeting:
 
     def close(self) -> None:
         """Remove it."""
-        shutil.rmtree(self._all, ignore_errors=True)
+        with suppress(OSError):
+            self._remove()
+
+    def _remove(self) -> None:
+        with suppress(FileNotFoundError):
+            remove_tree(self._trial.parent, (self._trial.name, _MEETINGS))
 
 
 def verdict(codes: Iterable[int]) -> int:

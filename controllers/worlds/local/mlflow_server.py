@@ -16,6 +16,7 @@ from controllers.core.own_program import own_command, own_environment
 from controllers.worlds.local import serve_mlflow
 from controllers.worlds.local.processes import Tethered, proctree, start_tethered
 from controllers.worlds.local.pulse import Pulse, answers
+from controllers.worlds.local.trusted_folders import make_private
 
 _READY_WITHIN_S: Final = 90.0
 """Seconds that a server has to start, beside those in which it works: on a busy machine it needs minutes,"""
@@ -44,7 +45,7 @@ class LocalMlflow:
     """
 
     def __init__(self, folder: Path, experiments: Iterable[str] = ()) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         self._folder = folder.resolve()
         self._experiments = tuple(experiments)
         self._port = _free_port()

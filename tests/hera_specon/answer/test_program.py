@@ -143,6 +143,37 @@ def test_a_value_that_no_hyperparameter_can_have_is_refused(sweep: EndedSweep, v
     assert "MLflow has a value of lr that none can have" in told.error
 
 
+def test_no_output_holds_what_argo_would_replace_whoever_wrote_it(
+    sweep: EndedSweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**sweep.env, "SPECON_TOP": "2", "SPECON_FURTHER": "minimize size"}.items():
+        monkeypatch.setenv(name, value)
+    best = {"info": {"run_id": "r1", "status": "FINISHED"}, "data": {"metrics": [{"key": "loss", "value": 0.1}]}}
+    monkeypatch.setattr(program, "ended_runs", lambda _: {"t000": best})
+    monkeypatch.setattr(program, "points", lambda: {"t000": {"lr": 0.1}})
+    monkeypatch.setattr(program, "with_newest", lambda _: None)
+    monkeypatch.setattr(program, "checkpoints", lambda number, run_id: f"/state/{number}/{run_id}")
+    program.main()
+    written = program.outputs_of(program.trials_of({"t000": best}))
+    assert written.keys() >= {"trials", "run-id", "checkpoint", "top-2", "front", "params", "param-lr"}
+    for output in (*written, "model-version", "model-uri"):
+        hostile = {**written, output: "{{=workflow.parameters}}"}
+        monkeypatch.setattr(program, "outputs_of", lambda _, hostile=hostile: hostile)
+        with pytest.raises(program.AnswerError, match=f"output {output} holds what Argo would replace"):
+            program.main()
+
+
+def test_a_run_that_calls_itself_by_a_tag_of_argos_ends_the_step_before_anything_is_handed_on(
+    sweep: EndedSweep,
+) -> None:
+    sweep.trial(0, 0.1)
+    sweep.trial(1, 0.2, status="FAILED", params={"lr": "{{workflow.uid}}"})
+    told = sweep.tell()
+    assert (told.code, told.outputs) == (1, {})
+    assert "output trials holds what Argo would replace" in told.error
+    assert "{{workflow.uid}}" in told.error
+
+
 def test_a_sweeps_id_that_holds_a_query_never_gets_to_mlflow(sweep: EndedSweep) -> None:
     told = sweep.tell(SPECON_SWEEP_ID="' OR tags.x != '.search")
     assert (told.code, "a sweep has no such id" in told.error) == (1, True)

@@ -202,6 +202,7 @@ SCENARIOS: Final[dict[str, Callable[[Stage], list[Result]]]] = {
     "resume": in_both(("resume", "RUN", "--all", "--dry-run"), ("resume", "RUN", HOSTILE)),
     "stop": in_both(("stop", "RUN", "--all"), ("stop", "RUN", HOSTILE)),
     "set-policy": in_both(("set-policy", "RUN", "ahead"), ("set-policy", "RUN", HOSTILE)),
+    "trust": lambda stage: [stage("trust", HOSTILE.replace("\0", ""))],
     "release": in_both(("release", "--all", "--dry-run"), ("release", "RUN", "--yes")),
     "policies": told_hostile_words("policies"),
     "controller": told_hostile_words("controller"),

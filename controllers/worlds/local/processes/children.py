@@ -15,6 +15,7 @@ from controllers.worlds.local.processes import interpreter, proctree, pythons
 from controllers.worlds.local.processes.attempt_tree import AttemptId
 from controllers.worlds.local.processes.messages import LaunchError, ProcessSpec
 from controllers.worlds.local.processes.trees import Trees
+from mlflow_hooks.no_links import open_file
 
 
 class Children:
@@ -49,8 +50,7 @@ class Children:
         if not spec.command or not spec.cwd.is_dir():
             msg = f"cannot start {spec.command!r} in {str(spec.cwd)!r}: no command or no such folder"
             raise LaunchError(msg)
-        # Without O_NONBLOCK this would wait where a program has put a pipe there.
-        log = os.open(spec.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
+        log = open_file(spec.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         ours, theirs = socket.socketpair()
         with ours, theirs, contextlib.ExitStack() as stack:
             stack.callback(os.close, log)

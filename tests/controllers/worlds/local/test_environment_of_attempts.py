@@ -23,6 +23,37 @@ def test_who_a_worker_of_another_job_is_tells_a_trial_nothing() -> None:
     }
 
 
+OF_LAUNCHERS = (
+    *("SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_GPUS", "SLURMD_NODENAME", "SRUN_DEBUG"),
+    *("PBS_JOBID", "PBS_NODEFILE", "LSB_JOBID", "LSB_DJOB_RANKFILE", "JSM_NAMESPACE_RANK", "LS_JOBPID"),
+    *("FLUX_TASK_RANK", "FLUX_JOB_SIZE", "RAY_JOB_ID", "RAY_RAYLET_PID", "TORCHELASTIC_RUN_ID", "PET_NNODES"),
+    *("NODE_RANK", "OMPI_COMM_WORLD_NODE_RANK", "OMPI_MCA_ess_base_jobid", "PMI_RANK", "PMI_FD", "PMIX_RANK"),
+    *("PMI2_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "HOROVOD_RANK", "SGE_TASK_ID"),
+    *("JAX_PROCESS_ID", "TF_CONFIG", "SPECON_ATTEMPT"),
+)
+ORDINARY = (
+    *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "TMPDIR", "SLURM_TMPDIR", "PBS_JOBDIR"),
+    *("RAY_ADDRESS", "FLUX_URI", "OMPI_MCA_btl", "LS_COLORS", "HYDRA_FULL_ERROR", "SBATCH_ACCOUNT", "RANKS", "PBSX"),
+    *("HOROVOD_FUSION_THRESHOLD", "NCCL_DEBUG", "JAX_PLATFORMS", "LSF_ENVDIR", "SLURM", "MLFLOW_TRACKING_URI"),
+)
+
+
+@pytest.mark.parametrize("name", OF_LAUNCHERS)
+def test_what_an_outer_launcher_set_for_us_is_not_for_a_trial(name: str) -> None:
+    assert inherit_environment({name: "1", "HOME": "/"}) == {"HOME": "/"}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_devices_folders_and_settings_are_for_a_trial_inside_an_allocation_too(name: str) -> None:
+    assert inherit_environment({name: "1"}) == {name: "1"}
+
+
+def test_a_variable_of_a_launcher_is_let_through_by_its_name_or_its_beginning() -> None:
+    given = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "2", "PMI_RANK": "1", "SPECON_TRIAL_ID": "t"}
+    assert inherit_environment(given, ("SLURM_JOB_ID",)) == {"SLURM_JOB_ID": "7"}
+    assert inherit_environment(given, ("SLURM_*", "SPECON_*")) == {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "2"}
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
