@@ -89,9 +89,10 @@ class Sample:
     ``value`` may be NaN or infinite: it is what was logged. ``cpu_seconds`` counts over all attempts, and so does
     ``cpu_wait``: the seconds for which its threads waited for a CPU, each counted. ``best`` is the best value so far,
     from a source that knows of values which no poll has shown. ``training`` tells one training of the trial from
-    another that began again from nothing; empty where there is only one. ``also`` has the newest values of what its
-    sweep wants beside its first objective (``Aims.metrics``), by name; only finite ones. ``remark`` is what a person
-    should know of the value, such as that its step is not the greatest; empty for nothing.
+    another that began again from nothing; empty where there is only one. ``begun_again`` is how often that was seen in
+    what it logged. ``also`` has the newest values of what its sweep wants beside its first objective
+    (``Aims.metrics``), by name; only finite ones. ``remark`` is what a person should know of the value, such as that
+    its step is not the greatest; empty for nothing.
     """
 
     value: float
@@ -105,6 +106,7 @@ class Sample:
     cpu_wait: float | None = None
     also: tuple[tuple[str, float], ...] = ()
     remark: str = ""
+    begun_again: int = 0
 
 
 @dataclass(frozen=True, slots=True)

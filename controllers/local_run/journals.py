@@ -33,6 +33,9 @@ class OverJournals:
         source: knows of scripts without our hooks.
         journalled: reads the newest sample of each trial that keeps a journal.
         now: seconds of the sweep's clock.
+
+    Attributes:
+        newest: what it told last.
     """
 
     def __init__(
@@ -42,14 +45,16 @@ class OverJournals:
         self._journalled = journalled
         self._now = now
         self._shown: dict[TrialId, tuple[Sample, Sample]] = {}
+        self.newest: Mapping[TrialId, Sample] = {}
 
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial."""
         samples = self._source.poll()
-        return {
+        self.newest = {
             **samples,
             **{trial: self._shown_as(trial, last, samples.get(trial)) for trial, last in self._journalled().items()},
         }
+        return self.newest
 
     def _shown_as(self, trial: TrialId, last: Sample, tracked: Sample | None) -> Sample:
         """Return ``last`` with a time that can be: the clock that stamped it may have been set since the one before.

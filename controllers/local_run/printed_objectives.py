@@ -3,25 +3,25 @@
 A script with hooks has its journal, one that logs by MLflow has its runs; both are believed before what they print.
 """
 
-import math
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from controllers.core import labels
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.ports import MetricSource
-from controllers.worlds.local.beginnings import beginning
+from controllers.local_run.printed_training import PrintedTraining
+from controllers.worlds.local.beginnings import beginnings
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob, file_name
 from mlflow_hooks import contract
 from mlflow_hooks.journal import POINTS
 from mlflow_hooks.points import Point
 from mlflow_hooks.printed.lines import lines_of
-from mlflow_hooks.printed.metric_steps import MetricSteps
-from mlflow_hooks.printed.named import NamedReader, no_number
+from mlflow_hooks.printed.named import no_number
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
 _AT_ONCE: Final = 2**22
@@ -33,24 +33,13 @@ _PRINTED: Final = "printed"
 
 @dataclass(slots=True)
 class _Followed:
-    """What is known of one log: read from ``began`` up to ``offset``, without ``rest``, the last line so far."""
+    """One log, read up to ``offset``; ``rest`` is its last line so far, ``attempts`` counts those after the first."""
 
-    began: int
-    offset: int
-    reader: NamedReader
-    steps: MetricSteps = field(default_factory=lambda: MetricSteps({}))
+    training: PrintedTraining
+    offset: int = 0
+    attempts: int = 0
     rest: bytes = b""
-    points: list[Point] = field(default_factory=list)
-    first: float | None = None
-    best: float | None = None
     over: bool = False
-
-    def next(self, objective: str, value: float, told: int | None, timestamp: int) -> Point:
-        """Return the point of the next value. Of a step MLflow takes the value that has the latest time."""
-        step = self.steps.step_of(objective, told)
-        last = self.points[-1] if self.points else None
-        later = last.timestamp + 1 if last is not None and last.step == step else timestamp
-        return Point(objective, value, step, max(timestamp, later))
 
 
 class PrintedObjectives:
@@ -85,7 +74,7 @@ class PrintedObjectives:
     def points(self, job: LocalJob) -> Sequence[Point]:
         """Return all values of the objective that a trial has printed, at the steps that it told or numbered from 0."""
         followed = self._followed.get(job.trial)
-        return followed.points if followed else ()
+        return followed.training.points if followed else ()
 
     def samples(self, besides: Collection[TrialId], to_sweep_time: Callable[[float], float]) -> dict[TrialId, Sample]:
         """Return the newest sample of each trial that has printed its objective.
@@ -94,56 +83,65 @@ class PrintedObjectives:
             besides: trials that others know more about.
             to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
         """
-        told = {TrialId(trial): output for trial, output in self._followed.items() if output.points}
+        told = {TrialId(trial): followed.training for trial, followed in self._followed.items()}
         return {
             trial: Sample(
-                value=output.points[-1].value,
-                step=output.points[-1].step,
-                at=to_sweep_time(output.points[-1].timestamp / 1000),
-                first=output.first,
-                best=output.best,
-                training=f"{_PRINTED} {output.began}",
+                value=training.points[-1].value,
+                step=training.points[-1].step,
+                at=to_sweep_time(training.points[-1].timestamp / 1000),
+                first=training.first,
+                best=training.best,
+                training=f"{_PRINTED} {training.began}",
+                begun_again=training.begun_again,
             )
-            for trial, output in told.items()
-            if trial not in besides
+            for trial, training in told.items()
+            if training.points and trial not in besides
         }
 
     def _state(self, job: LocalJob) -> Path:
         return self._folder / "state" / job.trial
 
     def _read(self, job: LocalJob) -> None:
-        ended, began = job.phase.ended, beginning(self._state(job))
+        ended, began = job.phase.ended, beginnings(self._state(job))
         followed = self._followed.get(job.trial)
-        if followed is None or followed.began != began:
-            objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
-            followed = self._followed[job.trial] = _Followed(began, began, NamedReader(objective, alone=True))
+        if followed is None:
+            notes = job.step.annotations
+            better = min if notes[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
+            training = PrintedTraining(notes[labels.ANNOTATION_OBJECTIVE], better)
+            followed = self._followed[job.trial] = _Followed(training)
         try:
             with (self._folder / "logs" / f"{file_name(job.trial)}.log").open("rb") as log:
-                log.seek(followed.offset)
-                while read := log.read(_AT_ONCE):
-                    followed.offset += len(read)
-                    whole, followed.rest = _cut(followed.rest + read)
-                    self._take(job, followed, whole)
+                for offset in began[followed.attempts :]:
+                    self._read_to(job, followed, log, offset)
+                    followed.training.attempt(offset)
+                    # Half a line of an attempt that was killed is no line, and none of the next one's.
+                    followed.attempts, followed.rest = followed.attempts + 1, b""
+                self._read_to(job, followed, log, sys.maxsize)
         except OSError:
             return
         if ended:
             self._take(job, followed, followed.rest)
             followed.over = True
 
+    def _read_to(self, job: LocalJob, followed: _Followed, log: BinaryIO, end: int) -> None:
+        """Read a log up to ``end`` bytes, or as far as there is more.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        log.seek(followed.offset)
+        while read := log.read(max(0, min(_AT_ONCE, end - followed.offset))):
+            followed.offset += len(read)
+            whole, followed.rest = _cut(followed.rest + read)
+            self._take(job, followed, whole)
+
     def _take(self, job: LocalJob, followed: _Followed, printed: bytes) -> None:
         """Note the values in whole lines."""
-        objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
-        better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
         for line in lines_of(printed):
-            read = followed.reader.read(line)
+            read = followed.training.take(line, lambda: int(self._epoch() * 1000))
             if read.odd and not self._said:
                 self._said = True
-                self._say(f"{job.trial}: {no_number(objective, read.odd[0], line)}")
-            for _, value in read.values:
-                followed.points.append(followed.next(objective, value, read.step, int(self._epoch() * 1000)))
-                if math.isfinite(value):
-                    followed.first = value if followed.first is None else followed.first
-                    followed.best = value if followed.best is None else better(followed.best, value)
+                self._say(f"{job.trial}: {no_number(followed.training.objective, read.odd[0], line)}")
 
 
 def _cut(printed: bytes) -> tuple[bytes, bytes]:
