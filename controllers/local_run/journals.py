@@ -19,6 +19,7 @@ from controllers.worlds.local.jobs import LocalJob
 from mlflow_hooks import contract
 from mlflow_hooks.journal import read_points
 from mlflow_hooks.points import Point
+from mlflow_hooks.printed.attempt import begun_again
 
 _OURS: Final = (
     *(contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT),
@@ -126,6 +127,10 @@ class JournalReader:
             known = _Journal()
         known.offset = offset
         self._journals[TrialId(job.trial)] = known
+        # Of a program whose printed metrics are read: what it repeats is no new point.
+        times = begun_again(self._root / job.trial) if job.attempt > 1 else 0
+        if known.sample is not None and known.sample.begun_again != times:
+            known.sample = replace(known.sample, begun_again=times)
         if not points:
             return
         better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
@@ -136,9 +141,9 @@ class JournalReader:
             if point.key == objective and math.isfinite(point.value):
                 known.best = point.value if known.best is None else better(known.best, point.value)
         if objective in known.newest:
-            known.sample = self._sample(objective, known, also)
+            known.sample = self._sample(objective, known, also, times)
 
-    def _sample(self, objective: str, known: _Journal, also: Iterable[str]) -> Sample:
+    def _sample(self, objective: str, known: _Journal, also: Iterable[str], begun_again: int) -> Sample:
         newest = known.newest
         cpu, waited, first, total = (newest[key].value if key in newest else None for key in _OURS)
         return Sample(
@@ -161,6 +166,7 @@ class JournalReader:
                 ),
                 "",
             ),
+            begun_again=begun_again,
         )
 
 
