@@ -11,7 +11,7 @@ from mlflow_hooks.printed.metric_steps import MetricSteps
 from mlflow_hooks.printed.named import NamedLine, NamedReader
 
 _MOST_HEAD: Final = 1000
-"""Lines of an attempt of which all are looked at for their step; later ones only where they name the objective."""
+"""So many lines of an attempt are all looked at for their step; later ones only where they name the objective."""
 
 
 @dataclass(slots=True)

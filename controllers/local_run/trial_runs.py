@@ -129,7 +129,7 @@ def _going_on(known: KnownRuns | None, step: PodStep) -> dict[str, str]:
 
 
 def _forget_copy(known: KnownRuns | None, step: PodStep, folder: Path) -> None:
-    """Forget what was kept in the place of hooks once a trial was over, which is not over: it is kept anew.
+    """Forget what was kept in the place of hooks once a trial was over, which is not over: it is kept once more.
 
     That is what it printed. An earlier version made the run of each trial before it started.
     """

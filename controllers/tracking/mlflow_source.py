@@ -21,7 +21,7 @@ from controllers.tracking.bounded_answers import TooMuchError
 from controllers.tracking.metric_source import RUNNING, FoundRun, believed, find_runs
 from controllers.tracking.newest_by_time import MARKS, may_go_back, newest_by_time, unknown
 from controllers.tracking.reading_plan import ReadingPlan
-from controllers.tracking.script_trainings import Trainings
+from controllers.tracking.script_trainings import ScriptTrainings
 from controllers.tracking.values import MetricPoint
 from mlflow_hooks import contract
 
@@ -107,7 +107,7 @@ class MlflowSource:
         self._to_sweep_time = to_sweep_time
         self._lock = threading.Lock()
         self._plan = ReadingPlan()
-        self._trainings = Trainings(client)
+        self._trainings = ScriptTrainings(client)
         self._seen: dict[str, _Seen] = {}
         self._told: dict[str, tuple[Sample, Sample]] = {}
         self._newest = 0

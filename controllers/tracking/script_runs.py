@@ -14,7 +14,7 @@ from controllers.core.model import TrialId
 from controllers.tracking.metric_source import FoundRun, believed, find_runs, newest_first
 from controllers.tracking.mlflow_source import Scope
 from controllers.tracking.run_context import PARENT
-from controllers.tracking.script_trainings import Training, Trainings
+from controllers.tracking.script_trainings import ScriptTraining, ScriptTrainings
 from controllers.tracking.sweep_runs import SweepRun
 from mlflow_hooks import contract
 
@@ -205,7 +205,7 @@ def settle(
     if not of_scripts:
         return
     runs = [run for run in find_runs(client, experiments, wanted, metrics) if run.trial in of_scripts]
-    counts, trainings = believed(runs, objectives), Trainings(client)
+    counts, trainings = believed(runs, objectives), ScriptTrainings(client)
     by_trial: dict[TrialId, list[FoundRun]] = {}
     for run in runs:
         by_trial.setdefault(run.trial, []).append(run)
@@ -217,7 +217,7 @@ def settle(
 
 
 def _settle_trial(
-    client: MlflowClient, counts: FoundRun, runs: Sequence[FoundRun], training: Training, *, succeeded: bool
+    client: MlflowClient, counts: FoundRun, runs: Sequence[FoundRun], training: ScriptTraining, *, succeeded: bool
 ) -> None:
     """End the runs of a trial, and leave only the one that ``counts`` in the account."""
     broken_off = {*training.attempts[:-1]} - {counts.attempt}

@@ -16,7 +16,7 @@ from mlflow_hooks.going_on import beginning_of, goes_on
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class ScriptTraining:
     """The training of a trial that counts, as far as its script's runs tell.
 
     Attributes:
@@ -30,7 +30,7 @@ class Training:
     begun_again: int = 0
 
 
-class Trainings:
+class ScriptTrainings:
     """Tells which runs of a trial are one training; remembers what cannot change.
 
     Args:
@@ -41,7 +41,9 @@ class Trainings:
         self._client = client
         self._known: dict[tuple[str, str, bool], tuple[int, ...]] = {}
 
-    def of(self, runs: Iterable[FoundRun], objective: str, in_time: Callable[[], bool] = lambda: True) -> Training:
+    def of(
+        self, runs: Iterable[FoundRun], objective: str, in_time: Callable[[], bool] = lambda: True
+    ) -> ScriptTraining:
         """Return the training that counts.
 
         An attempt whose runs do not tell, as it logged nothing or MLflow does not answer, is taken to go on: nobody can
@@ -57,14 +59,14 @@ class Trainings:
             if run.attempt:
                 by_attempt.setdefault(run.attempt, []).append(run)
         newest = next(reversed(by_attempt), "")
-        training, beginning = Training(), tuple[int, ...]()
+        training, beginning = ScriptTraining(), tuple[int, ...]()
         for attempt, of_attempt in by_attempt.items():
             (run,) = believed(of_attempt, {of_attempt[0].trial: objective}).values()
             since = self._beginning(run, objective, over=attempt != newest) if in_time() else ()
             if beginning and since and not goes_on(beginning, since[0]):
                 abandoned = (*training.abandoned, *training.attempts)
-                training, beginning = Training((), abandoned, training.begun_again + 1), ()
-            training = Training((*training.attempts, attempt), training.abandoned, training.begun_again)
+                training, beginning = ScriptTraining((), abandoned, training.begun_again + 1), ()
+            training = ScriptTraining((*training.attempts, attempt), training.abandoned, training.begun_again)
             beginning = beginning_of((*beginning, *since))
         return training
 

@@ -48,7 +48,7 @@ class Standing:
         if self.begins_again:
             return "has saved no checkpoint and begins again"
         if self.may_begin_again:
-            return f"{_UNKNOWN} and begins again unless it keeps its own"
+            return f"{_UNKNOWN}, and begins again unless it keeps its own"
         return "goes on from what it saved itself" if self.left and not self.hooked else "begins"
 
     def at_stake(self, step: int | None) -> str:
@@ -73,14 +73,18 @@ def standing_of(folder: Path, *, left: bool) -> Standing:
 def said(standings: Mapping[str, Standing]) -> str:
     """Return in words where trials, by their names, go on; those that begin again come first."""
     order = sorted(standings, key=lambda name: (not standings[name].begins_again, not standings[name].may_begin_again))
-    told = [f"{name} {standings[name]}" for name in order[:_MOST_NAMED]]
-    more = len(order) - len(told)
+    named = order[:_MOST_NAMED]
+    unknown = [name for name in named if standings[name].may_begin_again]
+    told = [f"{name} {standings[name]}" for name in named if len(unknown) == 1 or name not in unknown]
+    if len(unknown) > 1:
+        told.append(f"no checkpoint is known of {', '.join(unknown)}: each begins again unless it keeps its own")
+    more = len(order) - len(named)
     if not more:
         return ", ".join(told)
     unnamed = [standings[name] for name in order[_MOST_NAMED:]]
-    again, unknown = sum(one.begins_again for one in unnamed), sum(one.may_begin_again for one in unnamed)
+    again, unsure = sum(one.begins_again for one in unnamed), sum(one.may_begin_again for one in unnamed)
     rest = f"and {more} more" + (f", {again} of them from nothing" if again else "")
-    rest += f", {unknown} of them from nothing unless they keep checkpoints of their own" if unknown else ""
+    rest += f", {unsure} of them likewise" if unsure else ""
     return ", ".join([*told, rest])
 
 
