@@ -42,8 +42,8 @@ class PrintedTraining:
     _steps: MetricSteps = field(init=False)
     _lines: int = 0
     _around: int | None = None
-    _beginning: tuple[int, ...] = ()
-    _beginning_around: tuple[int, ...] = ()
+    # The steps that tell of each of the points: that of its line, and the one above.
+    _told: list[tuple[int | None, int | None]] = field(default_factory=list)
     _undecided: int | None = None
 
     def __post_init__(self) -> None:
@@ -67,7 +67,9 @@ class PrintedTraining:
             step = self._head.read(line).step
             self._around = self._around if step is None else step
         for _, value in read.values:
-            self._note_step(read.step)
+            told = read.step, self._around
+            self._decide(told)
+            self._told.append(told)
             self.points.append(self._next(value, read.step, at_ms()))
             if math.isfinite(value):
                 self.first = value if self.first is None else self.first
@@ -79,21 +81,29 @@ class PrintedTraining:
         self._reader, self._head = NamedReader(self.objective, alone=True), NamedReader(self.objective)
         self._lines, self._around = 0, None
 
-    def _note_step(self, told: int | None) -> None:
-        """Note the step of the next value: the first one of an attempt tells whether it goes on."""
-        if self._undecided is not None and self.points and not self._goes_on(told):
-            self.points, self._steps, self.first, self.best = [], MetricSteps({}), None, None
-            self.began, self.begun_again = self._undecided, self.begun_again + 1
-            self._beginning = self._beginning_around = ()
-        self._undecided = None
-        if told is not None:
-            self._beginning = beginning_of((*self._beginning, told))
-        if self._around is not None:
-            self._beginning_around = beginning_of((*self._beginning_around, self._around))
+    def _decide(self, told: tuple[int | None, int | None]) -> None:
+        """Take the next value, with the step of its line and that above, as one that goes on or that begins again."""
+        offset, self._undecided = self._undecided, None
+        if offset is None or not self.points:
+            return
+        for which, step in enumerate(told):
+            before = [both[which] for both in self._told]
+            if step is not None and goes_on(beginning_of(one for one in before if one is not None), step):
+                self._go_on_at(which, step)
+                return
+        self.points, self._told, self._steps, self.first, self.best = [], [], MetricSteps({}), None, None
+        self.began, self.begun_again = offset, self.begun_again + 1
 
-    def _goes_on(self, told: int | None) -> bool:
-        both = (self._beginning, told), (self._beginning_around, self._around)
-        return any(step is not None and goes_on(beginning, step) for beginning, step in both)
+    def _go_on_at(self, which: int, step: int) -> None:
+        """Drop what an attempt repeats that goes on at an earlier step than the one before had come to."""
+        kept = len(self._told)
+        while kept and (last := self._told[kept - 1][which]) is not None and last >= step:
+            kept -= 1
+        if kept < len(self._told):
+            del self.points[kept:], self._told[kept:]
+            self._steps = MetricSteps({})
+            for told, _ in self._told:
+                self._steps.step_of(self.objective, told)
 
     def _next(self, value: float, told: int | None, at_ms: int) -> Point:
         """Return the point of the next value. Of a step MLflow takes the value that has the latest time."""

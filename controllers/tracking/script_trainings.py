@@ -5,6 +5,7 @@ What such a script logs after its restart tells whether it went on. Whatever MLf
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -13,6 +14,9 @@ from controllers.tracking.bounded_answers import TooMuchError
 from controllers.tracking.metric_source import FoundRun, believed
 from controllers.tracking.newest_by_time import by_time, points_of
 from mlflow_hooks.going_on import beginning_of, goes_on
+
+MOST_ATTEMPTS: Final = 100
+"""The newest attempts of a trial that are asked for their steps: anybody may make runs with thousands of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class ScriptTraining:
     """
 
     attempts: tuple[str, ...] = ()
-    abandoned: tuple[str, ...] = ()
+    abandoned: frozenset[str] = frozenset()
     begun_again: int = 0
 
 
@@ -47,7 +51,7 @@ class ScriptTrainings:
         """Return the training that counts.
 
         An attempt whose runs do not tell, as it logged nothing or MLflow does not answer, is taken to go on: nobody can
-        say that it did not.
+        say that it did not. So is one before the newest hundred.
 
         Args:
             runs: those of one trial.
@@ -59,16 +63,17 @@ class ScriptTrainings:
             if run.attempt:
                 by_attempt.setdefault(run.attempt, []).append(run)
         newest = next(reversed(by_attempt), "")
-        training, beginning = ScriptTraining(), tuple[int, ...]()
+        asked = frozenset([*by_attempt][-MOST_ATTEMPTS:])
+        attempts, abandoned, beginning, begun_again = list[str](), list[str](), tuple[int, ...](), 0
         for attempt, of_attempt in by_attempt.items():
             (run,) = believed(of_attempt, {of_attempt[0].trial: objective}).values()
-            since = self._beginning(run, objective, over=attempt != newest) if in_time() else ()
+            since = self._beginning(run, objective, over=attempt != newest) if attempt in asked and in_time() else ()
             if beginning and since and not goes_on(beginning, since[0]):
-                abandoned = (*training.abandoned, *training.attempts)
-                training, beginning = ScriptTraining((), abandoned, training.begun_again + 1), ()
-            training = ScriptTraining((*training.attempts, attempt), training.abandoned, training.begun_again)
+                abandoned += attempts
+                attempts, beginning, begun_again = [], (), begun_again + 1
+            attempts.append(attempt)
             beginning = beginning_of((*beginning, *since))
-        return training
+        return ScriptTraining(tuple(attempts), frozenset(abandoned), begun_again)
 
     def _beginning(self, run: FoundRun, objective: str, *, over: bool) -> tuple[int, ...]:
         """Return the first steps of a run: two if it is ``over`` and had so many, else the first alone."""
