@@ -28,9 +28,12 @@ def train(log, run):
         while epoch == 6 and not pathlib.Path("go").exists():
             time.sleep(0.1)
         log(1 / (epoch + 1), epoch)
-        pathlib.Path(f"{kind}.epoch").write_text(str(epoch))
         if saves:
-            ck.write_text(json.dumps({"epoch": epoch + 1, "run": run}))
+            beside = ck.with_suffix(".new")
+            beside.write_text(json.dumps({"epoch": epoch + 1, "run": run}))
+            beside.replace(ck)
+        # Last of all: the sweep is interrupted as soon as it is seen.
+        pathlib.Path(f"{kind}.epoch").write_text(str(epoch))
 
 if kind.startswith("prints"):
     train(lambda loss, epoch: print(f"epoch {epoch} loss {loss:.6f}", flush=True), None)
