@@ -75,14 +75,18 @@ class RunDesk:
 
         AskedFile(self._part).ask(asks)
 
-    def note(self, trial: str) -> str:
-        """Return whether a trial has saved anything by now."""
+    def at_stake(self, trials: Collection[str]) -> Mapping[str, str]:
+        """Return in words what those of the trials that run would lose if they had to leave now."""
         from controllers.worlds.local.standing import standing_of  # noqa: PLC0415 - as above
+        from hera_specon.records.run_folder import run_states  # noqa: PLC0415 - as above
 
-        folder = next((self._part / "state").glob(f"*.{escape(trial)}"), None)
-        if folder is None or standing_of(folder, left=False).saved:
-            return ""
-        return "; it has no checkpoint by now: unless it saves one when it leaves, it will begin again from nothing"
+        told = {}
+        for trial in run_states(self.folder)[-1].snapshot.unended:
+            folder = next((self._part / "state").glob(f"*.{escape(trial.id)}"), None)
+            if trial.id in trials and trial.nodes and folder is not None:
+                step = trial.progress.step if trial.progress is not None else None
+                told[str(trial.id)] = standing_of(folder, left=False).at_stake(step)
+        return {trial: words for trial, words in told.items() if words}
 
     @property
     def can(self) -> "tuple[frozenset[type[Action]], str]":
@@ -169,9 +173,9 @@ class WorkflowDesk:
         check_room_for_stops(stops, {**beside, **notes})
         self._annotate(labels.ANNOTATION_ASKED, notes.get(labels.ANNOTATION_ASKED))
 
-    def note(self, trial: str) -> str:  # noqa: ARG002 - as for a run on this machine
+    def at_stake(self, trials: Collection[str]) -> Mapping[str, str]:  # noqa: ARG002 - as for a run on this machine
         """Return nothing: the checkpoints are in the cluster."""
-        return ""
+        return {}
 
     @property
     def can(self) -> "tuple[frozenset[type[Action]], str]":
@@ -218,7 +222,7 @@ def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, te
         ask: What for.
         trials: Short ids, or their last part, such as ``t007``.
         everything: All trials that have not ended.
-        tell: Says to a person what was asked.
+        tell: Says to a person what a pause may lose, before it is asked for, and what was asked.
 
     Raises:
         SpeconError: The sweep is over, a trial is not there, or the cluster refused.
@@ -228,11 +232,13 @@ def ask_for(desk: Desk, ask: Ask, trials: Sequence[str], *, everything: bool, te
     # One that is to stop does not only pause.
     before = desk.asks()
     asks = {trial: Ask.STOP if before.get(trial) is Ask.STOP else ask for trial in chosen}
+    for trial, words in (desk.at_stake(chosen) if ask is Ask.PAUSE else {}).items():
+        tell(f"{trial} {words}")
     # What was asked before may not be done yet, also of trials that have not begun.
     ended = desk.ended()
     desk.ask({**{trial: asked for trial, asked in before.items() if trial not in ended}, **asks})
     for trial in chosen:
-        tell(f"{trial}: asked to {ask}{desk.note(trial) if ask is Ask.PAUSE else ''}")
+        tell(f"{trial}: asked to {ask}")
 
 
 def ask_no_more(desk: Desk, trials: Sequence[str], *, everything: bool) -> list[str]:

@@ -92,11 +92,6 @@ def read_identity(folder: Path) -> Identity | None:
     return _read(folder / IDENTITY, Identity)
 
 
-def forget_identity(folder: Path) -> None:
-    """Forget whose folder this is: no attempt in it has hooks."""
-    (folder / IDENTITY).unlink(missing_ok=True)
-
-
 def write_ending(folder: Path, ending: Ending) -> None:
     """Write ``ended.json``."""
     write_whole(folder / ENDED, json.dumps(asdict(ending)))

@@ -108,6 +108,8 @@ class Sample:
     """Newest finite values of the metrics beside the first objective (``Aims.metrics``): pairs of name and value."""
     remark: str = ""
     """What a person should know of the value, such as that its step is not the greatest; empty for nothing."""
+    begun_again: int = 0
+    """How often the trial was seen to begin again from nothing, in what it logged."""
 
 
 @dataclass(frozen=True, slots=True)

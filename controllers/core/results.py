@@ -156,8 +156,8 @@ def told_again(begun_again: Mapping[str, int]) -> list[str]:
         begun_again: how many attempts of each trial did, by its short id.
     """
     told = [
-        f"{trial} began again from nothing {'once' if times == 1 else f'{times} times'}: it kept no checkpoint, and "
-        "what it had trained before is lost"
+        f"{trial} began again from nothing {'once' if times == 1 else f'{times} times'}, as far as its steps tell: "
+        "what it had logged before does not count"
         for trial, times in begun_again.items()
         if times
     ]

@@ -1,4 +1,4 @@
-"""Tells of trials that began again from nothing, as their scripts keep no checkpoint."""
+"""Tells of trials that began again from nothing, by what they logged: their scripts keep no checkpoint."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -26,6 +26,6 @@ class BegunAgain:
             before, self._begun[job.id] = self._begun.get(job.id, 0), job.begun_again
             if job.begun_again > before and sum(map(bool, self._begun.values())) <= _MOST:
                 yield (
-                    f"{self._short(job.trial)} began again from nothing, as it keeps no checkpoint; what it logged "
+                    f"{self._short(job.trial)} began again from nothing, as far as its steps tell; what it logged "
                     "before does not count. A script with hooks goes on (docs/how-to/instrument-a-training-script.md)"
                 )

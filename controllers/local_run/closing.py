@@ -129,6 +129,7 @@ class Closing:
                 final_metric=told[trial.id].value,
                 values=dict(told[trial.id].also),
                 remark=told[trial.id].remark,
+                begun_again=max(trial.begun_again, told[trial.id].begun_again),
             )
             if trial.id in told
             else trial

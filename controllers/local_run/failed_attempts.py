@@ -13,7 +13,7 @@ _SIGNALLED: Final = 128
 class FailedAttempts:
     """Remembers how often each trial has failed, and says of each further time how, and where the trial goes on.
 
-    A trial that failed for good, or that begins from nothing, is told of elsewhere.
+    A trial that failed for good, or that may begin from nothing, is told of elsewhere.
 
     Args:
         jobs: the jobs that a run begins with.
@@ -33,7 +33,7 @@ class FailedAttempts:
         lines = [
             f"an attempt of {name} {_ending(job.exit_code)}: the next one {where[name]}"
             for job in new
-            if (name := self._short(job.trial)) in where and not where[name].begins_again
+            if (name := self._short(job.trial)) in where and where[name].loses_nothing
         ][: MOST_TOLD - self._told]
         self._told += len(lines)
         return lines

@@ -22,6 +22,7 @@ from mlflow_hooks import contract
 from mlflow_hooks.bounds import JOURNAL_PIECE
 from mlflow_hooks.journal import journal_bytes, read_points
 from mlflow_hooks.points import Point
+from mlflow_hooks.printed.attempt import begun_again
 
 _OURS: Final = (
     *(contract.METRIC_CPU_SECONDS, contract.METRIC_CPU_WAIT),
@@ -36,6 +37,9 @@ class OverJournals:
         source: knows of scripts without our hooks.
         journalled: reads the newest sample of each trial that keeps a journal.
         now: seconds of the sweep's clock.
+
+    Attributes:
+        newest: what it told last.
     """
 
     def __init__(
@@ -45,14 +49,16 @@ class OverJournals:
         self._journalled = journalled
         self._now = now
         self._shown: dict[TrialId, tuple[Sample, Sample]] = {}
+        self.newest: Mapping[TrialId, Sample] = {}
 
     def poll(self) -> Mapping[TrialId, Sample]:
         """Return the newest sample of each trial."""
         samples = self._source.poll()
-        return {
+        self.newest = {
             **samples,
             **{trial: self._shown_as(trial, last, samples.get(trial)) for trial, last in self._journalled().items()},
         }
+        return self.newest
 
     def _shown_as(self, trial: TrialId, last: Sample, tracked: Sample | None) -> Sample:
         """Return ``last`` with a time that can be: the clock that stamped it may have been set since the one before.
@@ -83,6 +89,13 @@ class _Journal:
     greatest: dict[str, int] = field(default_factory=dict)
     best: float | None = None
     sample: Sample | None = None
+    begun_again: int = 0
+
+    def note_begun_again(self, times: int) -> None:
+        """Note how often the program began again, also where it has logged nothing since."""
+        if times != self.begun_again:
+            self.begun_again = times
+            self.sample = self.sample and replace(self.sample, begun_again=times)
 
 
 class JournalReader:
@@ -150,6 +163,8 @@ class JournalReader:
             known = self._journals.get(TrialId(job.trial))
             if known is None or size < known.reach.offset:
                 known = self._journals[TrialId(job.trial)] = _Journal(Reach(0, self._clock()))
+            # Of a program whose printed metrics are read: what it repeats is no new point.
+            known.note_begun_again(begun_again(folder) if job.attempt > 1 else 0)
             known.reach.catch_up(size, self._clock())
             if known.reach.left_s <= 0 and not job.phase.ended:
                 return False
@@ -200,6 +215,7 @@ class JournalReader:
                 ),
                 "",
             ),
+            begun_again=known.begun_again,
         )
 
 

@@ -3,10 +3,9 @@
 A script with hooks has its journal, one that logs by MLflow has its runs; both are believed before what they print.
 """
 
-import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -14,18 +13,18 @@ from controllers.core import labels
 from controllers.core.model import Direction, Sample, TrialId
 from controllers.core.ports import MetricSource
 from controllers.local_run.looks import Reach, SharedLooks
-from controllers.worlds.local.beginnings import beginning
+from controllers.local_run.printed_training import PrintedTraining
+from controllers.worlds.local.beginnings import beginnings
 from controllers.worlds.local.endings import is_hooked
 from controllers.worlds.local.jobs import LocalJob, file_name
 from mlflow_hooks import contract
-from mlflow_hooks.bounds import LONGEST_LINE, MOST_POINTS, PIECE
+from mlflow_hooks.bounds import LONGEST_LINE, PIECE
 from mlflow_hooks.foreign_files import size_of
 from mlflow_hooks.journal import POINTS
 from mlflow_hooks.no_links import reading
 from mlflow_hooks.points import Point
 from mlflow_hooks.printed.lines import ENDS, lines_of
-from mlflow_hooks.printed.metric_steps import MetricSteps
-from mlflow_hooks.printed.named import NamedReader, no_number
+from mlflow_hooks.printed.named import no_number
 from mlflow_hooks.state_folder import Identity, write_identity, write_whole
 
 _PRINTED: Final = "printed"
@@ -33,30 +32,28 @@ _PRINTED: Final = "printed"
 
 @dataclass(slots=True)
 class _Followed:
-    """What is known of one log: read from ``began`` up to ``reach``, without ``rest``, the last line so far.
+    """What is known of one log: read up to ``reach``, without ``rest``, the last line so far.
 
-    ``torn`` tells that the beginning of that line was passed over.
+    ``attempts`` counts those after the first that began up to there; ``torn`` tells that the beginning of the last line
+    was passed over.
     """
 
-    began: int
+    training: PrintedTraining
     reach: Reach
-    reader: NamedReader
+    attempts: int = 0
     torn: bool = False
-    steps: MetricSteps = field(default_factory=lambda: MetricSteps({}))
     rest: bytes = b""
-    points: list[Point] = field(default_factory=list)
-    first: float | None = None
-    best: float | None = None
     over: bool = False
 
-    def add(self, objective: str, value: float, told: int | None, timestamp: int) -> None:
-        """Note the next value. Of a step MLflow takes the value that has the latest time."""
-        step = self.steps.step_of(objective, told)
-        last = self.points[-1] if self.points else None
-        later = last.timestamp + 1 if last is not None and last.step == step else timestamp
-        if len(self.points) >= MOST_POINTS:
-            del self.points[1:-1:2]
-        self.points.append(Point(objective, value, step, max(timestamp, later)))
+    def until_the_next(self, began: Sequence[int]) -> int:
+        """Note the attempts that began up to where the log was read; return how many bytes it is to the next."""
+        for offset in began[self.attempts :]:
+            if offset > self.reach.offset:
+                return offset - self.reach.offset
+            self.training.attempt(offset)
+            # Half a line of an attempt that was killed is no line, and none of the next one's.
+            self.attempts, self.rest, self.torn = self.attempts + 1, b"", self.torn and offset < self.reach.offset
+        return PIECE
 
     def take(self, read: bytes) -> bytes:
         """Take what comes next of the log; return the whole lines that it ends."""
@@ -122,7 +119,7 @@ class PrintedObjectives:
     def points(self, job: LocalJob) -> Sequence[Point]:
         """Return all values of the objective that a trial has printed, at the steps that it told or numbered from 0."""
         followed = self._followed.get(job.trial)
-        return followed.points if followed else ()
+        return followed.training.points if followed else ()
 
     def samples(self, besides: Collection[TrialId], to_sweep_time: Callable[[float], float]) -> dict[TrialId, Sample]:
         """Return the newest sample of each trial that has printed its objective.
@@ -131,33 +128,35 @@ class PrintedObjectives:
             besides: trials that others know more about.
             to_sweep_time: turns Unix seconds into seconds of the sweep's clock.
         """
-        told = {TrialId(trial): output for trial, output in self._followed.items() if output.points}
+        told = {TrialId(trial): followed.training for trial, followed in self._followed.items()}
         return {
             trial: Sample(
-                value=output.points[-1].value,
-                step=output.points[-1].step,
-                at=to_sweep_time(output.points[-1].timestamp / 1000),
-                first=output.first,
-                best=output.best,
-                training=f"{_PRINTED} {output.began}",
+                value=training.points[-1].value,
+                step=training.points[-1].step,
+                at=to_sweep_time(training.points[-1].timestamp / 1000),
+                first=training.first,
+                best=training.best,
+                training=f"{_PRINTED} {training.began}",
+                begun_again=training.begun_again,
             )
-            for trial, output in told.items()
-            if trial not in besides
+            for trial, training in told.items()
+            if training.points and trial not in besides
         }
 
     def _state(self, job: LocalJob) -> Path:
         return self._folder / "state" / job.trial
 
     def _read(self, job: LocalJob, until: float) -> None:
-        ended, began = job.phase.ended, beginning(self._state(job))
+        ended, began = job.phase.ended, beginnings(self._state(job))
         followed = self._followed.get(job.trial)
-        if followed is None or followed.began != began:
-            objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
-            reader = NamedReader(objective, alone=True)
-            followed = self._followed[job.trial] = _Followed(began, Reach(began, self._clock()), reader)
+        if followed is None:
+            notes = job.step.annotations
+            better = min if notes[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
+            training = PrintedTraining(notes[labels.ANNOTATION_OBJECTIVE], better)
+            followed = self._followed[job.trial] = _Followed(training, Reach(0, self._clock()))
         try:
             with reading(self._folder / "logs" / f"{file_name(job.trial)}.log") as log:
-                all_read = self._follow(job, followed, log, until)
+                all_read = self._follow(job, followed, began, log, until)
         except OSError:
             followed.over = ended  # a log that is not there now will not come
             return
@@ -170,8 +169,8 @@ class PrintedObjectives:
                     "and the first and the newest lines count"
                 )
 
-    def _follow(self, job: LocalJob, followed: _Followed, log: BinaryIO, until: float) -> bool:
-        """Read on in a log; return whether it was read to its end.
+    def _follow(self, job: LocalJob, followed: _Followed, began: Sequence[int], log: BinaryIO, until: float) -> bool:
+        """Read on in a log, in which attempts ``began``; return whether it was read to its end.
 
         Of one that has ended, the newest lines are read in any case.
         """
@@ -181,7 +180,7 @@ class PrintedObjectives:
         if reach.left_s <= 0 and not job.phase.ended:
             return False
         log.seek(reach.offset)
-        while read := log.read(PIECE):
+        while read := log.read(min(PIECE, followed.until_the_next(began))):
             self._take(job, followed, followed.take(read))
             reach.read(len(read), now := self._clock())
             if now >= until or not reach.goes_on(size):
@@ -190,18 +189,11 @@ class PrintedObjectives:
 
     def _take(self, job: LocalJob, followed: _Followed, printed: bytes) -> None:
         """Note the values in whole lines."""
-        objective = job.step.annotations[labels.ANNOTATION_OBJECTIVE]
-        better = min if job.step.annotations[labels.ANNOTATION_DIRECTION] == Direction.MINIMIZE else max
         for line in lines_of(printed):
-            read = followed.reader.read(line)
+            read = followed.training.take(line, lambda: int(self._epoch() * 1000))
             if read.odd and not self._said:
                 self._said = True
-                self._say(f"{job.trial}: {no_number(objective, read.odd[0], line)}")
-            for _, value in read.values:
-                followed.add(objective, value, read.step, int(self._epoch() * 1000))
-                if math.isfinite(value):
-                    followed.first = value if followed.first is None else followed.first
-                    followed.best = value if followed.best is None else better(followed.best, value)
+                self._say(f"{job.trial}: {no_number(followed.training.objective, read.odd[0], line)}")
 
 
 def _cut(printed: bytes) -> tuple[bytes, bytes]:

@@ -45,11 +45,13 @@ class ScriptRuns:
         return next(iter(runs), "")
 
     def retire(self, trial: str, objective: str) -> None:
-        """Take the runs of a trial that begins again out of the account."""
-        self._ask(
-            lambda: retire(self._client, runs_of_trial(self._client, self._experiments(), trial, objective)),
-            default=None,
-        )
+        """Take what was copied of a trial out of the account; which of a script's own runs count, they tell."""
+
+        def copies() -> None:
+            runs = runs_of_trial(self._client, self._experiments(), trial, objective)
+            retire(self._client, (run for run in runs if not run.attempt))
+
+        self._ask(copies, default=None)
 
     def ended_badly(self, trial: str, attempt: str) -> bool:
         """Return whether an attempt is known to have failed, whatever its launcher's exit code."""

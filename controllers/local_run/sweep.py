@@ -48,7 +48,7 @@ from controllers.worlds.local.engine_files import AskedFile, PolicyFile, StateFi
 from controllers.worlds.local.jobs import JobLedger, LedgerFile, LocalJob, load_ledger
 from controllers.worlds.local.room import Machine
 from controllers.worlds.local.shares import Shares, choose_shares
-from controllers.worlds.local.standing import said
+from controllers.worlds.local.standing import said, told_at_stake
 from controllers.worlds.local.workflow import Program
 from controllers.worlds.local.world import LocalWorld
 from mlflow_hooks import contract
@@ -135,7 +135,7 @@ class LocalSweep:
             world.newest = samples.poll
             store = StateFile(self._plan.folder, clock.now)
             self._objective = self._objective_check(stack, world, samples)
-            self._drive(world, make_drivers(self._ports(world, samples, store, clock)), clock)
+            self._drive(world, make_drivers(self._ports(world, samples, store, clock)), clock, samples)
             self._read_the_rest(world, journals)
             trials = tuple(world.results(samples.poll()))
             if not trials:
@@ -320,6 +320,7 @@ class LocalSweep:
         world: LocalWorld,
         steered_by: Callable[[Policy[Any]], Driver],
         clock: SweepClock,
+        samples: OverJournals,
     ) -> None:
         watch, asked = ObjectiveWatch(), PolicyFile(self._plan.folder)
         say = self._services.screen.say
@@ -357,6 +358,7 @@ class LocalSweep:
                 self._say(told)
                 if why := self._objective.why_over():
                     raise MissingObjectiveError(why)
+                self._note_begun_again(world, samples)
                 self._say(begun_again.look(world.jobs()))
             # The end of an attempt wakes the loop at once, so that the next trial starts without delay.
             self._services.launcher.wait(_STEP_S)
@@ -366,6 +368,12 @@ class LocalSweep:
             self._warn([f"the workflow failed: {world.message}"])
         # Once more, for the last phases and reports to get into the record and onto the runs.
         driver.tick(clock.now())
+
+    def _note_begun_again(self, world: LocalWorld, samples: OverJournals) -> None:
+        before = world.changes
+        world.note_begun_again(samples.newest)
+        if world.changes != before:
+            self._save(world)
 
     def _advance(self, driver: Driver, world: LocalWorld, clock: SweepClock) -> None:
         before = world.changes
@@ -382,7 +390,8 @@ class LocalSweep:
             self._services.screen.say(line)
 
     def _interrupted(self, world: LocalWorld) -> str:
-        """End the attempts, and say where the trials go on."""
+        """Say what is at stake, end the attempts, and say where the trials go on."""
+        self._say(told_at_stake(world.at_stake()))
         self._services.launcher.close(GRACE_S)
         world.count_cut()
         standings = world.standings()

@@ -1,7 +1,8 @@
 """What each attempt of a run on this machine is told of MLflow, so that its script may use it as in the user's shell.
 
 Our hooks find or make the run of their trial. A script without them makes its runs itself, and they are found by the
-tags that MLflow gives them. Where it begins again, it makes new ones, and those of the attempts before do not count.
+tags that MLflow gives them. Started again, it may go on with its own or make new ones: what it logs there tells whether
+it goes on.
 
 Nothing here waits for MLflow where it need not: the first trials begin while MLflow does, too.
 """
@@ -16,11 +17,13 @@ from controllers.worlds.local.workflow import PodStep
 from mlflow_hooks import contract
 from mlflow_hooks.foreign_json import parsed
 from mlflow_hooks.journal import POINTS, SENT
-from mlflow_hooks.state_folder import forget_ending, forget_identity, forget_run, note_run_asked_for
+from mlflow_hooks.state_folder import ENDED, IDENTITY, RUN, note_run_asked_for
 
 WAIT_S: Final = 30.0
 """Seconds for which an attempt waits for an MLflow that it must ask something of."""
 _EXPERIMENT: Final = "MLFLOW_EXPERIMENT_NAME"
+_COPIED: Final = (RUN, IDENTITY, ENDED, POINTS, SENT)
+"""Files of a trial's folder that others than its hooks may have written there."""
 
 
 class KnownRuns(Protocol):
@@ -35,7 +38,7 @@ class KnownRuns(Protocol):
         ...
 
     def retire(self, trial: str, objective: str) -> None:
-        """Take the runs of a trial that begins again out of the account."""
+        """Take what was copied of an earlier training of a trial out of the account."""
         ...
 
     def ended_badly(self, trial: str, attempt: str) -> bool:
@@ -84,7 +87,8 @@ class TrialRuns:
         folder = self._root / trial
         # What goes on from a store has hooks, though the first attempt here may have ended before they took the folder.
         by_script = folder.exists() and not is_hooked(folder) and not self._begun_elsewhere
-        known = self._known(WAIT_S if by_script else 0.0)
+        copied = by_script and any((folder / kept).exists() for kept in _COPIED)
+        known = self._known(WAIT_S if copied or (by_script and left) else 0.0)
         given = (self._given, env.get(contract.ENV_RUN_CONTEXT, ""))
         parent = known.parent(sweep) if known else None
         told = {
@@ -94,7 +98,9 @@ class TrialRuns:
         if _EXPERIMENT not in env:
             told[_EXPERIMENT] = self._names[sweep]
         if by_script:
-            told |= _going_on(known, step) if left else _beginning_again(known, step, folder)
+            told |= _going_on(known, step) if left else {}
+        if copied and not left:
+            _forget_copy(known, step, folder)
         folder.mkdir(parents=True, exist_ok=True)
         if self._begun_elsewhere:
             note_run_asked_for(folder)
@@ -122,16 +128,15 @@ def _going_on(known: KnownRuns | None, step: PodStep) -> dict[str, str]:
     return {contract.ENV_RUN: run} if run else {}
 
 
-def _beginning_again(known: KnownRuns | None, step: PodStep, folder: Path) -> dict[str, str]:
-    # An earlier version made the run of each trial before it started. What it printed is kept as well, once over.
-    forget_run(folder)
-    forget_identity(folder)
-    forget_ending(folder)
-    for kept in (POINTS, SENT):
+def _forget_copy(known: KnownRuns | None, step: PodStep, folder: Path) -> None:
+    """Forget what was kept in the place of hooks once a trial was over, which is not over: it is kept once more.
+
+    That is what it printed. An earlier version made the run of each trial before it started.
+    """
+    for kept in _COPIED:
         (folder / kept).unlink(missing_ok=True)
     if known:
         known.retire(*_trial_and_objective(step))
-    return {}
 
 
 def _trial_and_objective(step: PodStep) -> tuple[str, str]:

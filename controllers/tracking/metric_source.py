@@ -111,8 +111,10 @@ def believed(found: Iterable[FoundRun], objectives: Mapping[TrialId, str]) -> di
     Of those that our hooks or a controller made, that is the oldest with data. A controller that was killed, or that
     MLflow answered too late, leaves one without; so does a request that MLflow hears after another run was made.
 
-    A script may make several itself. Of these the newest attempt counts, as the training began again with it; and of
-    its runs the newest that has the objective, one that is nested in none of the others.
+    A script may make several itself. Of these the newest attempt counts, and of its runs the newest that has the
+    objective, one that is nested in none of the others. A run of an earlier attempt is as one of the newest where its
+    script logged the objective to it since: MLflow's own way to resume. It also counts where all runs of the newest
+    have ended without the objective: there was nothing left to train.
 
     Args:
         found: the runs, in any order.
@@ -133,9 +135,18 @@ def _believed(runs: Sequence[FoundRun], objective: str) -> FoundRun:
     if not own:
         return ours[-1]
     newest = [run for run in own if run.attempt == own[0].attempt]
-    ids = {run.run_id for run in newest}
+    began_ms = min(run.began for run in newest)
+    through = not any(run.going_on or objective in run.metrics for run in newest)
+    resumed = [
+        run
+        for run in own
+        if objective in run.metrics
+        and run.attempt != own[0].attempt
+        and (through or run.metrics[objective].epoch_s * 1000 > began_ms)
+    ]
+    ids = {run.run_id for run in (*newest, *resumed)}
     # Of equals, max() takes the first, which is the newest.
-    return max(newest, key=lambda run: (objective in run.metrics, run.parent not in ids, run.holds_data))
+    return max((*newest, *resumed), key=lambda run: (objective in run.metrics, run.parent not in ids, run.holds_data))
 
 
 def _of_store(client: MlflowClient, experiments: Sequence[str], wanted: str, of_run: Callable[[Run], T]) -> Iterator[T]:

@@ -21,6 +21,7 @@ from controllers.tracking.bounded_answers import TooMuchError
 from controllers.tracking.metric_source import RUNNING, FoundRun, believed, find_runs
 from controllers.tracking.newest_by_time import MARKS, may_go_back, newest_by_time, unknown
 from controllers.tracking.reading_plan import ReadingPlan
+from controllers.tracking.script_trainings import ScriptTrainings
 from controllers.tracking.values import MetricPoint
 from mlflow_hooks import contract
 
@@ -106,7 +107,9 @@ class MlflowSource:
         self._to_sweep_time = to_sweep_time
         self._lock = threading.Lock()
         self._plan = ReadingPlan()
+        self._trainings = ScriptTrainings(client)
         self._seen: dict[str, _Seen] = {}
+        self._told: dict[str, tuple[Sample, Sample]] = {}
         self._newest = 0
         self._samples: Mapping[TrialId, Sample] = {}
         self.run_ids: Mapping[TrialId, str] = {}
@@ -130,7 +133,7 @@ class MlflowSource:
                 self.away = True
                 return {}
             self.away = False
-            self._take([run for run in runs_read if run.run_id in counted], counted, gone, objectives)
+            self._take([run for run in runs_read if run.run_id in counted], counted, gone, objectives, whole=whole)
             return self._samples
 
     def _read(self, objectives: Mapping[TrialId, str], *, whole: bool) -> tuple[Sequence[FoundRun], Collection[str]]:
@@ -195,6 +198,8 @@ class MlflowSource:
         counted: Mapping[str, FoundRun],
         gone: Collection[str],
         objectives: Mapping[TrialId, str],
+        *,
+        whole: bool,
     ) -> None:
         """Keep what was found, and make it known where that is news."""
         now, clock = self._epoch(), self._clock()
@@ -218,7 +223,28 @@ class MlflowSource:
             runs = {trial: self._seen[run.run_id] for trial, run in believed_runs.items()}
             self.run_ids = {trial: seen.run.run_id for trial, seen in runs.items()}
             self.logged = {trial: seen.run.others | seen.run.metrics.keys() for trial, seen in runs.items()}
-            self._samples = {trial: seen.sample for trial, seen in runs.items() if seen.sample is not None}
+            samples = {trial: seen.sample for trial, seen in runs.items() if seen.sample is not None}
+            self._samples = {**samples, **self._of_several_attempts(samples, objectives, whole=whole)}
+
+    def _of_several_attempts(
+        self, samples: Mapping[TrialId, Sample], objectives: Mapping[TrialId, str], *, whole: bool
+    ) -> Mapping[TrialId, Sample]:
+        """Return the samples of trials whose scripts made runs in several attempts, with what tells their trainings."""
+        of_scripts: dict[TrialId, list[FoundRun]] = {}
+        for seen in self._seen.values():
+            if seen.run.attempt and seen.run.trial in samples:
+                of_scripts.setdefault(seen.run.trial, []).append(seen.run)
+        give_up, told = self._clock() + (_POLL_S if whole else _POINTS_S), dict[TrialId, Sample]()
+        for trial, runs in of_scripts.items():
+            if len({run.attempt for run in runs}) > 1:
+                training = self._trainings.of(runs, objectives[trial], lambda: self._clock() < give_up)
+                began, before = training.attempts[0], samples[trial]
+                sample = replace(before, training=began, begun_again=training.begun_again)
+                known, shown = self._told.get(trial, (None, sample))
+                # The same object where nothing is new.
+                self._told[trial] = before, shown if known is before and shown == sample else sample
+                told[trial] = self._told[trial][1]
+        return told
 
     def _seen_now(
         self, run: FoundRun, counted: FoundRun, before: _Seen | None, wanted: Sequence[str], now: float

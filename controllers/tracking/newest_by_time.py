@@ -41,7 +41,7 @@ def newest_by_time(client: MlflowClient, run: FoundRun, names: Iterable[str]) ->
     for name in asked:
         shown = run.metrics[name]
         try:
-            newest = max(_points(client, run.run_id, name), key=_by_time, default=shown)
+            newest = max(points_of(client, run.run_id, name), key=by_time, default=shown)
         except TooMuchError:
             run = unknown(run, f"{name[:_LONGEST_NAME]!r} has more points in MLflow than are read")
             continue
@@ -52,7 +52,8 @@ def newest_by_time(client: MlflowClient, run: FoundRun, names: Iterable[str]) ->
     return run
 
 
-def _by_time(point: MetricPoint) -> tuple[float, int]:
+def by_time(point: MetricPoint) -> tuple[float, int]:
+    """Return what points are put in order by."""
     return point.epoch_s, point.step
 
 
@@ -62,10 +63,12 @@ def unknown(run: FoundRun, why: str) -> FoundRun:
     return replace(run, remark=told)
 
 
-def _points(client: MlflowClient, run_id: str, metric: str) -> Iterator[MetricPoint]:
+def points_of(client: MlflowClient, run_id: str, metric: str) -> Iterator[MetricPoint]:
     """Yield all points of a metric.
 
     Raises:
+        MlflowException: MLflow is away or refuses.
+        OSError: it is away.
         TooMuchError: they are more than is read, or no points.
     """
     uri = str(client.tracking_uri)

@@ -14,6 +14,7 @@ from controllers.core.model import TrialId
 from controllers.tracking.metric_source import FoundRun, believed, find_runs, newest_first
 from controllers.tracking.mlflow_source import Scope
 from controllers.tracking.run_context import PARENT
+from controllers.tracking.script_trainings import ScriptTraining, ScriptTrainings
 from controllers.tracking.sweep_runs import SweepRun
 from mlflow_hooks import contract
 
@@ -134,7 +135,7 @@ def runs_of_trial(client: MlflowClient, experiments: Sequence[str], trial: str, 
 
 
 def retire(client: MlflowClient, runs: Iterable[FoundRun]) -> None:
-    """Take the runs of earlier attempts out of the account: the trial begins again, and their points do not count.
+    """Take runs of a trial that begins again out of the account: their points do not count.
 
     They stay in MLflow under a name that says so.
 
@@ -143,12 +144,16 @@ def retire(client: MlflowClient, runs: Iterable[FoundRun]) -> None:
         OSError: it is away.
     """
     for run in runs:
-        name = str(client.get_run(run.run_id).info.run_name or run.trial.rpartition(".")[2])
-        if not name.endswith(_BEGAN_AGAIN):
-            client.update_run(run.run_id, name=f"{name}{_BEGAN_AGAIN}")
-        if run.going_on:
-            client.set_terminated(run.run_id, "KILLED")
+        _abandon(client, run)
         _leave_out(client, run)
+
+
+def _abandon(client: MlflowClient, run: FoundRun) -> None:
+    name = str(client.get_run(run.run_id).info.run_name or run.trial.rpartition(".")[2])
+    if not name.endswith(_BEGAN_AGAIN):
+        client.update_run(run.run_id, name=f"{name}{_BEGAN_AGAIN}")
+    if run.going_on:
+        client.set_terminated(run.run_id, "KILLED")
 
 
 def _leave_out(client: MlflowClient, run: FoundRun) -> None:
@@ -179,7 +184,8 @@ def settle(
 ) -> None:
     """Leave one run for each trial whose script made runs itself, and end those that nobody has ended.
 
-    The others stay in MLflow, nested under the one that counts.
+    The others stay in MLflow, nested under the one that counts; the name of those of a training that did not go on says
+    so.
 
     Args:
         client: of the tracking server.
@@ -199,14 +205,30 @@ def settle(
     if not of_scripts:
         return
     runs = [run for run in find_runs(client, experiments, wanted, metrics) if run.trial in of_scripts]
-    counts = believed(runs, objectives)
+    counts, trainings = believed(runs, objectives), ScriptTrainings(client)
+    by_trial: dict[TrialId, list[FoundRun]] = {}
     for run in runs:
-        if run.attempt and run.going_on:
-            client.set_terminated(run.run_id, "FINISHED" if succeeded[run.trial] else "FAILED")
-        if run is not counts[run.trial]:
-            _set_beside(client, run, counts[run.trial], runs)
-        elif not run.parent:  # it began before MLflow had a run of the sweep
-            client.set_tag(run.run_id, PARENT, sweep.run_id)
+        by_trial.setdefault(run.trial, []).append(run)
+    for trial, of_trial in by_trial.items():
+        training = trainings.of(of_trial, objectives.get(trial, ""))
+        _settle_trial(client, counts[trial], of_trial, training, succeeded=succeeded[trial])
+        if not counts[trial].parent:  # it began before MLflow had a run of the sweep
+            client.set_tag(counts[trial].run_id, PARENT, sweep.run_id)
+
+
+def _settle_trial(
+    client: MlflowClient, counts: FoundRun, runs: Sequence[FoundRun], training: ScriptTraining, *, succeeded: bool
+) -> None:
+    """End the runs of a trial, and leave only the one that ``counts`` in the account."""
+    broken_off = {*training.attempts[:-1]} - {counts.attempt}
+    for run in runs:
+        if run.attempt in training.abandoned:
+            _abandon(client, run)
+        elif run.attempt and run.going_on:
+            ended = "KILLED" if run.attempt in broken_off else "FINISHED" if succeeded else "FAILED"
+            client.set_terminated(run.run_id, ended)
+        if run is not counts:
+            _set_beside(client, run, counts, runs)
 
 
 def _set_beside(client: MlflowClient, run: FoundRun, counts: FoundRun, runs: Sequence[FoundRun]) -> None:

@@ -185,6 +185,11 @@ def metrics(run: dict[str, Any]) -> dict[str, float]:
     return found
 
 
+def logged_at(run: dict[str, Any], key: str) -> int:
+    """Return when the newest point of a metric of a run was logged, in milliseconds since 1970."""
+    return max(int(one.get("timestamp", 0)) for one in run["data"]["metrics"] if one["key"] == key)
+
+
 def find_runs(sweep: str) -> list[dict[str, Any]]:
     """Return the runs of the sweep's trials, the newest first: scripts may log to experiments of their own."""
     wanted = "tags.`specon.sweep_id` = '" + sweep + "' AND tags.`specon.trial_id` != ''"
@@ -214,7 +219,8 @@ def that_counts(runs: list[dict[str, Any]], objective: str) -> dict[str, Any]:
     """Return which of one trial's runs counts, given the newest first.
 
     Of those that hooks or a controller made, that is the oldest with data. Of those that a script made, it is one of
-    the newest attempt's: the newest that has the objective, one that is nested in none of the others.
+    the newest attempt's: the newest that has the objective, one that is nested in none of the others. One of an earlier
+    attempt is as these where it got the objective since, or these have ended without.
     """
     ours = [run for run in runs if not tags(run).get("specon.attempt")]
     own = [run for run in runs if tags(run).get("specon.attempt")]
@@ -224,6 +230,10 @@ def that_counts(runs: list[dict[str, Any]], objective: str) -> dict[str, Any]:
     if not own:
         return ours[-1]
     newest = [run for run in own if tags(run)["specon.attempt"] == tags(own[0])["specon.attempt"]]
+    began = min(int(run["info"].get("start_time", 0)) for run in newest)
+    through = not any(run["info"].get("status") == "RUNNING" or objective in metrics(run) for run in newest)
+    earlier = [run for run in own if run not in newest and objective in metrics(run)]
+    newest += [run for run in earlier if through or logged_at(run, objective) > began]
     ids = [run["info"]["run_id"] for run in newest]
 
     def rank(run: dict[str, Any]) -> tuple[bool, bool, bool]:

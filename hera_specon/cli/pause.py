@@ -29,8 +29,8 @@ def pause(  # noqa: PLR0913 - one argument for each option
 
     SWEEP is the name or folder of a run on this machine, or the name of a workflow in a cluster. There,
     the controller does what is asked; you need permission to change the workflow, nothing else. `specon
-    resume` lets the trials go on. Until then the sweep does not end. A script without hooks saves nothing: it begins
-    again from nothing then.
+    resume` lets the trials go on. Until then the sweep does not end. A script without hooks begins again from nothing
+    then, unless it keeps checkpoints of its own: which trials have saved none that is known is said first.
 
     \b
     Examples:

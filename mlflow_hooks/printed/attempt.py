@@ -14,8 +14,9 @@ from typing import Final
 from mlflow_hooks import contract
 from mlflow_hooks.contract import EXIT_MIGRATE
 from mlflow_hooks.delivery import find_run, sends_itself
+from mlflow_hooks.going_on import beginning_of, goes_on
 from mlflow_hooks.interruption import Ownership, leave_message
-from mlflow_hooks.journal import POINTS, mark_sent
+from mlflow_hooks.journal import POINTS, mark_sent, points_of
 from mlflow_hooks.leave_file import LeaveFile
 from mlflow_hooks.printed.form import PrintedForm
 from mlflow_hooks.printed.metric_steps import MetricSteps
@@ -30,6 +31,8 @@ from mlflow_hooks.tracking_server import TrackingError, tracking_server
 
 COUNTS: Final = "printed.json"
 """How many values of each metric a program had printed when it last left by itself; there from its first attempt on."""
+_BEGUN_AGAIN: Final = "begun-again.json"
+"""How often a program began again from nothing, as far as the steps that it printed tell; there where it did."""
 _LEAVING_FLUSH_S: Final = 2.0
 _MARGIN_S: Final = 4.0
 """What is left of the grace for the flush and the end, once the store has all."""
@@ -64,6 +67,8 @@ class PrintedAttempt:
         self._record = Record(settings, self._owner, _CHECKPOINTS_S, mirror)
         self._reader = PrintedReader(form, self._objective, time.monotonic)
         self._counts = _counts_of(settings.folder)
+        before = points_of(settings.folder)
+        self._before = beginning_of(point.step for point in before if point.key == self._objective)
         self._by_name = MetricSteps(self._counts) if form.by_name else None
         self._steps: dict[str, int] = {}
         self._back: dict[str, tuple[int, object]] = {}
@@ -125,6 +130,7 @@ class PrintedAttempt:
             report(note)
         self._reader.notes.clear()
         self._with_objective = self._with_objective or any(self._objective in line.values for line in found)
+        self._judge(found)
         if self._by_name is not None:
             self._log_by_name(found, self._by_name)
             return
@@ -134,6 +140,18 @@ class PrintedAttempt:
                 continue
             for name, value in line.values.items():
                 self._log_at(line.step, name, value)
+
+    def _judge(self, found: Sequence[PrintedValues]) -> None:
+        """Note that the program has begun again from nothing, if the first step of its objective tells so."""
+        line = next((line for line in found if self._objective in line.values), None)
+        if not self._before or line is None:
+            return
+        first = self._counts.get(self._objective, 0) if line.step is None else line.step
+        if not goes_on(self._before, first):
+            with suppress(OSError):  # a disk that fails must not end a training
+                times = begun_again(self._settings.folder) + 1
+                write_whole(self._settings.folder / _BEGUN_AGAIN, json.dumps({"times": times}))
+        self._before = ()
 
     def _log_at(self, step: int, name: str, value: object) -> None:
         """Journal a value with a step, if it is the first at that.
@@ -195,6 +213,12 @@ def program_environment() -> dict[str, str]:
 def is_read(folder: Path) -> bool:
     """Return whether the trial in ``folder`` is a program whose printed metrics are read: it saves what it saves."""
     return (folder / COUNTS).exists()
+
+
+def begun_again(folder: Path) -> int:
+    """Return how often the program of the trial in ``folder`` began again, as far as what it printed tells."""
+    times = read_object(folder / _BEGUN_AGAIN).get("times", 0)
+    return times if isinstance(times, int) else 0
 
 
 def _counts_of(folder: Path) -> dict[str, int]:

@@ -34,6 +34,12 @@ CASES: Final[dict[str, tuple[str, ...]]] = {
     "a script logs its arguments as parameters, of other types than specon gives them": (PLAIN,),
     "a script names the MLflow experiment itself": (PLAIN,),
     "a script without hooks is interrupted: it begins again, and is said to": (PLAIN,),
+    "a script without hooks goes on from its own checkpoint: in its MLflow run, in another, or in what it prints": (
+        (
+            f"{HERE}/test_own_checkpoints.py::"
+            "test_scripts_that_go_on_by_themselves_have_one_history_and_others_begin_again"
+        ),
+    ),
     "an objective ends as infinity or NaN": (
         f"{OBJECTIVES}::test_an_objective_that_ends_infinite_or_as_no_number_is_diverged_and_never_the_best",
     ),

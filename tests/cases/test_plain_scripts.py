@@ -83,10 +83,11 @@ def test_a_plain_script_trains_as_in_a_shell_and_what_is_told_of_it_is_true(tmp_
     workbench.wait_for(lambda: logged(tmp_path) == 3, within_s=400)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=200)
-    assert "keeps no checkpoint and begins again" in output
+    assert "has saved no checkpoint that specon knows of; unless it keeps its own, what it has trained" in output
+    assert ": each begins again unless it keeps its own" in output
     assert "save their state" not in output
     done = workbench.run(*command)
-    assert "keeps no checkpoint and begins again" in done.output
+    assert ": each begins again unless it keeps its own" in done.output
     assert "plain.t000 began again from nothing" in done.output
     assert done.output.count("trials log to the experiment 'of-the-script'") == 1
     (run,) = results(tmp_path / "out.json")

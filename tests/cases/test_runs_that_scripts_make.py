@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mlflow.entities import Metric
+from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from controllers.core.model import Direction, Sample, TrialId
@@ -54,6 +55,27 @@ class Book:
         source = MlflowSource(self.client, lambda: where.scope(lacking=False), lambda: LOSS, float)
         source.poll()
         return source.run_ids.get(TRIAL)
+
+    def sample(self) -> Sample:
+        """Return the newest sample of the trial."""
+        source = MlflowSource(self.client, lambda: Scope([self.home], "uid."), lambda: LOSS, float)
+        return source.poll(whole=True)[TRIAL]
+
+    def logged(self, attempt: str, *steps: int) -> str:
+        """Make a run as a script does, and log those steps to it."""
+        run = self.made(attempt)
+        self.log(run, *steps)
+        return run
+
+    def log(self, run: str, *steps: int) -> None:
+        """Log those steps to a run, a second after what was logged before."""
+        self.at += 1000
+        self.client.log_batch(run, metrics=[Metric("loss", 1 / (1 + at), self.at + at, at) for at in steps])
+
+    def named(self, run: str) -> tuple[str, str, str]:
+        """Return the name of a run, its status, and the run that it is nested under."""
+        info = self.client.get_run(run).info
+        return str(info.run_name), str(info.status), self.tags(run)[PARENT]
 
     def tags(self, run: str) -> dict[str, str]:
         return dict(self.client.get_run(run).data.tags)
@@ -193,11 +215,68 @@ def test_an_attempt_that_begins_before_mlflow_answers_waits_for_nothing_and_its_
 def test_where_a_script_begins_again_its_earlier_runs_are_none_of_the_trials(book: Book, tmp_path: Path) -> None:
     runs = environments(book, tmp_path)
     runs.environment(step(), "one", left=False)
-    old = book.made("one", loss=0.1)
+    old = book.logged("one", 0, 1, 2)
     runs.environment(step(), "two", left=False)
-    assert book.counts() is None
-    info = book.client.get_run(old).info
-    assert (info.run_name, info.status) == ("a (began again)", "KILLED")
+    assert book.counts() == old
+    new = book.logged("two", 0, 1)
+    assert book.counts() == new
+    assert (book.sample().training, book.sample().begun_again) == ("two", 1)
+    book.settle()
+    assert book.named(old) == ("a (began again)", "KILLED", new)
+    assert book.named(new) == ("a", "FINISHED", book.sweep.run_id)
+
+
+def test_a_script_that_goes_on_in_a_new_run_has_one_training_and_none_is_said_to_have_begun_again(book: Book) -> None:
+    first, second, third = book.logged("one", 0, 1, 2), book.logged("two", 3, 4), book.logged("three", 5)
+    assert book.counts() == third
+    assert (book.sample().training, book.sample().begun_again) == ("one", 0)
+    book.settle()
+    assert [book.named(run)[:2] for run in (first, second, third)] == [
+        ("a", "KILLED"),
+        ("a", "KILLED"),
+        ("a", "FINISHED"),
+    ]
+
+
+def test_a_script_that_goes_on_in_its_first_run_has_that_alone(book: Book, tmp_path: Path) -> None:
+    runs = environments(book, tmp_path)
+    runs.environment(step(), "one", left=False)
+    own = book.logged("one", 0, 1, 2)
+    runs.environment(step(), "two", left=False)
+    book.log(own, 3, 4)
+    beside = book.made("two", accuracy=1.0)
+    book.log(own, 5)
+    assert book.counts() == own
+    assert (book.sample().step, book.sample().training, book.sample().begun_again) == (5, "one", 0)
+    book.settle()
+    assert book.named(own) == ("a", "FINISHED", book.sweep.run_id)
+    assert book.named(beside) == ("a", "FINISHED", own)
+
+
+def test_a_script_may_go_on_and_begin_again_by_turns(book: Book) -> None:
+    names = ("one", "two", "three", "four", "silent", "five")
+    steps = ((0, 1, 2), (2, 3), (0, 1), (1, 2, 3), (), (4,))
+    runs = {name: book.logged(name, *of) for name, of in zip(names, steps, strict=True)}
+    assert (book.sample().training, book.sample().begun_again) == ("three", 1)
+    book.settle()
+    again = {name for name, run in runs.items() if book.named(run)[0].endswith("(began again)")}
+    assert again == {"one", "two"}
+    assert book.counts() == runs["five"]
+
+
+def test_the_steps_of_a_script_that_mlflow_does_not_tell_are_said_to_have_begun_nothing_again(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        message = "no such endpoint"
+        raise MlflowException(message)
+
+    book.logged("one", 0, 1)
+    book.logged("two", 0, 1)
+    with monkeypatch.context() as without:
+        without.setattr("controllers.tracking.script_trainings.points_of", refuse)
+        assert book.sample().begun_again == 0
+    assert book.sample().begun_again == 1
 
 
 def test_a_program_that_saved_and_left_goes_on_with_its_run(book: Book, tmp_path: Path) -> None:

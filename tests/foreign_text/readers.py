@@ -25,7 +25,7 @@ from controllers.local_run.trial_notices import Notices
 from controllers.record.forecasts import forecasts_in
 from controllers.worlds.argo.calls.untrusted import PackedError, TooManyPartsError, gunzipped
 from controllers.worlds.argo.calls.untrusted import parsed as parsed_parts
-from controllers.worlds.local.beginnings import beginning
+from controllers.worlds.local.beginnings import beginnings
 from controllers.worlds.local.endings import owned_by, steps_gained
 from controllers.worlds.local.jobs import LocalJob, file_name
 from controllers.worlds.local.last_words import last_lines
@@ -115,7 +115,7 @@ def small_files(text: bytes, folder: Path) -> None:
         (state / name).write_bytes(text)
     (state / "printed-from").write_bytes(text)
     read_identity(state), read_run(state), read_ending(state), presences(state, "1"), owned_by(state, "1")
-    sent_bytes(state), kept_bytes(state), beginning(state)
+    sent_bytes(state), kept_bytes(state), beginnings(state)
     Notices(folder / "notes", str).look([replace(job(), phase=Phase.RUNNING)])
 
 

@@ -267,7 +267,7 @@ class Attempts:
         return standing_of(self._around.state_root / job.trial, left=job.left)
 
     def begins_again(self, job: LocalJob) -> bool:
-        """Return whether the next attempt begins from nothing although one before has trained."""
+        """Return whether the next attempt is known to begin from nothing although one before has trained."""
         return bool(job.trial and job.attempt) and self.standing(job).begins_again
 
     def broken(self) -> frozenset[str]:

@@ -71,5 +71,5 @@ def result_of(job: LocalJob, short: str, sample: Sample | None) -> TrialResult:
         sweep=job.step.labels.get(labels.LABEL_SWEEP, ""),
         exit_code=job.exit_code,
         given_up=job.given_up,
-        begun_again=job.begun_again,
+        begun_again=max(job.begun_again, 0 if sample is None else sample.begun_again),
     )

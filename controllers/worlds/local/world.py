@@ -133,6 +133,22 @@ class LocalWorld:
             for job in [placed for placed in self._jobs.placed if placed.key == end.key]:
                 self._jobs[job.id] = with_its_end(job, end)
 
+    def note_begun_again(self, samples: Mapping[TrialId, Sample]) -> None:
+        """Note which trials began again from nothing, as far as what they logged tells."""
+        for trial, sample in samples.items():
+            job = self._jobs.of_trial(trial) if sample.begun_again else None
+            if job is not None and sample.begun_again > job.begun_again:
+                self._jobs[job.id] = replace(job, begun_again=sample.begun_again)
+
+    def at_stake(self) -> Mapping[str, str]:
+        """Return in words what each running trial would lose if it had to leave now, by their short ids."""
+        newest = self.newest()
+        told = {}
+        for job in (job for job in self._jobs.placed if job.trial):
+            sample = newest.get(TrialId(job.trial))
+            told[self.short(job.trial)] = self._attempts.standing(job).at_stake(None if sample is None else sample.step)
+        return {trial: words for trial, words in told.items() if words}
+
     def standings(self) -> Mapping[str, Standing]:
         """Return where the trials that have begun and have not ended go on, by their short ids."""
         begun = [job for job in self._jobs.trials() if job.attempt and not job.phase.ended]

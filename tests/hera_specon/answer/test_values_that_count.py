@@ -20,13 +20,17 @@ from tests.mlflow_hooks.hook_jobs import Server
 
 @dataclass(frozen=True)
 class Made:
-    """A run: steps and values of the loss in the order of time; ``attempt`` is empty where no script made it."""
+    """A run: steps and values of the loss in the order of time; ``attempt`` is empty where no script made it.
+
+    ``logged_s`` is how many seconds after the first run was made its points were logged.
+    """
 
     points: Sequence[tuple[int, float]] = ()
     attempt: str = ""
     marks: tuple[str, ...] = ()
     nested: bool = False
     elsewhere: bool = False
+    logged_s: float = 0.0
 
 
 HOOKS = (contract.METRIC_OBJECTIVE_FIRST,)
@@ -37,6 +41,12 @@ CASES: dict[str, tuple[list[Made], tuple[float, int]]] = {
     "an empty run after that with data": ([Made([(7, 0.5)]), Made()], (0.5, 7)),
     "a run of the controller twice": ([Made([(7, 0.5)]), Made([(8, 0.4)])], (0.5, 7)),
     "a script that began again": ([Made([(40, 0.9)], "one"), Made([(3, 0.2)], "two")], (0.2, 3)),
+    "a script that went on in a run of each attempt": ([Made([(40, 0.9)], "one"), Made([(41, 0.2)], "two")], (0.2, 41)),
+    "a script that went on in its first run beside another": (
+        [Made([(0, 0.9), (41, 0.2)], "one", logged_s=9), Made((), "two")],
+        (0.2, 41),
+    ),
+    "a script that had nothing left to train": ([Made([(40, 0.9)], "one"), Made((), "two")], (0.9, 40)),
     "a script with an empty run of the controller": ([Made(), Made([(3, 0.2)], "one")], (0.2, 3)),
     "a script with nested runs": ([Made([(3, 0.2)], "one"), Made([(5, 0.1)], "one", nested=True)], (0.2, 3)),
     "a script with an experiment of its own": ([Made([(3, 0.2)], "one", elsewhere=True)], (0.2, 3)),
@@ -68,7 +78,8 @@ def make(sweep: EndedSweep, number: int, runs: Sequence[Made]) -> None:
             elsewhere = sweep.client.create_experiment(f"{sweep.name} of {number}")
         where = elsewhere if run.elsewhere else sweep.experiment
         before = sweep.client.create_run(where, start_time=1000 * (1 + place), tags=tags).info.run_id
-        points = [Metric("loss", value, 1000 + at, step) for at, (step, value) in enumerate(run.points)]
+        logged = round(1000 * (1 + run.logged_s))
+        points = [Metric("loss", value, logged + at, step) for at, (step, value) in enumerate(run.points)]
         sweep.client.log_batch(before, metrics=[*points, *(Metric(mark, 1.0, 1, 0) for mark in run.marks)])
         sweep.client.log_param(before, "lr", 0.5)
         sweep.client.set_terminated(before, "FINISHED")

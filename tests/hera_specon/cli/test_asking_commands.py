@@ -66,6 +66,27 @@ def test_trials_of_a_run_on_this_machine_are_asked_by_their_short_names(
     assert asked(part) == {"demo.t001": "stop"}
 
 
+def test_a_pause_says_first_what_trials_that_run_have_at_stake_as_far_as_that_is_known(
+    specon_there: Specon, tmp_path: Path, part: Path
+) -> None:
+    here = ("--state-dir", str(tmp_path))
+    states = part / "state"
+    (states / "uid.demo.t000").mkdir(parents=True)
+    (states / "uid.demo.t001" / "checkpoints" / "step-7").mkdir(parents=True)
+    report = TimelineEvent(5.0, EventKind.REPORT, "demo.t000", step=12, value=0.5)
+    TimelineFile(part / "timeline.jsonl").append([report])
+    told = specon_there("pause", "demo-1", "--all", *here).stdout.splitlines()
+    unless = "unless it keeps its own, what it has trained, up to step 12, is lost"
+    assert told == [
+        f"demo.t000 has saved no checkpoint that specon knows of; {unless}",
+        "demo.t000: asked to pause",
+        "demo.t001: asked to pause",
+    ]
+    (states / "uid.demo.t000" / "owner").write_text("token")
+    assert "is lost" not in specon_there("pause", "demo-1", "--all", *here).stdout, "hooks save as they leave"
+    assert "is lost" not in specon_there("stop", "demo-1", "--all", *here).stdout
+
+
 def test_all_means_those_that_have_not_ended_and_a_stop_stays_a_stop(
     specon_there: Specon, tmp_path: Path, part: Path
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from mlflow_hooks import contract
 from mlflow_hooks.points import Point
+from mlflow_hooks.printed.attempt import begun_again
 from mlflow_hooks.printed.form import PrintedForm
 from tests.mlflow_hooks.hook_jobs import Server
 from tests.mlflow_hooks.printed.reading import COUNTED, LOSS, Readings
@@ -96,6 +97,7 @@ def test_a_resumed_program_goes_on_with_the_history(readings: Readings) -> None:
     assert not (readings.root / "s.a" / "ended.json").exists(), "the next attempt goes on"
     assert readings.run(RESUMES, attempt="2").code == 0
     assert list(readings.points()) == list(range(30))
+    assert begun_again(readings.root / "s.a") == 0
 
 
 def test_a_program_that_begins_again_prints_the_same_steps_and_none_comes_twice(readings: Readings) -> None:
@@ -106,6 +108,7 @@ def test_a_program_that_begins_again_prints_the_same_steps_and_none_comes_twice(
     again = 'i=0; while [ $i -lt 20 ]; do echo "epoch $i: loss=9"; i=$((i+1)); done'
     assert readings.run(again, attempt="2").code == 0
     assert list(readings.points()) == list(range(20))
+    assert begun_again(readings.root / "s.a") == 1
     assert {step: readings.points()[step] for step in before} == before
 
 
@@ -131,12 +134,24 @@ def test_without_steps_values_are_counted_on_where_the_program_says_that_it_save
     # It goes on from what it saved in its first attempt, as it did not leave by itself in the second.
     assert readings.run("echo loss=3; echo loss=4; echo loss=5", COUNTED, attempt="3").code == 0
     assert readings.points() == {0: 1, 1: 2, 2: 3, 3: 4, 4: 5}
+    assert begun_again(readings.root / "s.a") == 0
 
 
 def test_without_steps_values_are_counted_from_the_beginning_where_it_begins_again(readings: Readings) -> None:
     assert readings.run("echo loss=1; echo loss=2; exit 1", COUNTED).code == 1
     assert readings.run("echo loss=1; echo loss=2; echo loss=3", COUNTED, attempt="2").code == 0
     assert readings.points() == {0: 1, 1: 2, 2: 3}
+    assert begun_again(readings.root / "s.a") == 1
+
+
+@pytest.mark.parametrize("form", [LOSS, PrintedForm()], ids=["by a pattern", "by names"])
+def test_a_program_that_goes_on_by_itself_has_not_begun_again(readings: Readings, form: PrintedForm) -> None:
+    told = "for i in {}; do echo epoch $i: loss=9; done; exit {}"
+    assert readings.run(told.format("0 1 2 3", 1), form).code == 1
+    assert readings.run(told.format("2 3 4", 1), form, attempt="2").code == 1
+    assert readings.run(told.format("5 6", 0), form, attempt="3").code == 0
+    assert list(readings.points()) == list(range(7))
+    assert begun_again(readings.root / "s.a") == 0
 
 
 def test_a_newer_attempt_ends_the_program_of_an_older_one_before_it_saves_over_its_work(readings: Readings) -> None:
