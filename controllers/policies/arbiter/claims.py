@@ -12,14 +12,14 @@ _ByNode = dict[NodeName, Amount]
 
 
 @dataclass(slots=True)
-class Claims:
+class SweepClaims:
     """What is ``meant`` for anybody of each node and not yet had, as far as a sweep must heed it, and its ``own``."""
 
     meant: Mapping[NodeName, Amount]
     own: _ByNode = field(default_factory=dict)
 
 
-def claims_of(filling: Filling, spare: Mapping[NodeName, Mapping[str, float]]) -> dict[str, Claims]:
+def claims_of(filling: Filling, spare: Mapping[NodeName, Mapping[str, float]]) -> dict[str, SweepClaims]:
     """Return the claims by sweep.
 
     Where a trial has room that is free, no claim of another namespace to what is yet to be given back there keeps it
@@ -30,7 +30,7 @@ def claims_of(filling: Filling, spare: Mapping[NodeName, Mapping[str, float]]) -
         spare: The cores beyond requests that each sweep may have of each node.
     """
     everybody: _ByNode = {}
-    claims = {line.sweep.name: Claims(everybody) for line in filling.lines}
+    claims = {line.sweep.name: SweepClaims(everybody) for line in filling.lines}
 
     def claim(name: str, node: NodeName, amount: Amount) -> None:
         _add(claims[name].own, node, amount)

@@ -22,7 +22,7 @@ from controllers.policies.arbiter.demands import (
     Terms,
     terms_of,
 )
-from controllers.policies.arbiter.ledger import FoundRoom, Holder, RoomLedger, Shape, all_that_can_come, shape_of
+from controllers.policies.arbiter.ledger import FoundRoom, Occupant, RoomLedger, Shape, all_that_can_come, shape_of
 
 _DIGITS = 9
 LOOKS_EACH: Final = 128
@@ -169,7 +169,7 @@ class Filling:
         line.deaf += trial.each * len(nodes)
         self._namespaces[line.sweep.namespace].deaf += trial.each * len(nodes)
 
-    def _holders(self) -> dict[TrialId, Holder]:
+    def _holders(self) -> dict[TrialId, Occupant]:
         """Return, for each trial that runs and was not told to leave, how much its namespace and its sweep have."""
         of_lines = [sum((trial.asked for trial in line.todo if trial.nodes), NOTHING) for line in self.lines]
         of_namespaces = dict.fromkeys(self._namespaces, NOTHING)
@@ -178,10 +178,10 @@ class Filling:
         shares = {
             name: self._dominant(amount) / self._namespaces[name].terms.weight for name, amount in of_namespaces.items()
         }
-        holders: dict[TrialId, Holder] = {}
+        holders: dict[TrialId, Occupant] = {}
         for line, amount in zip(self.lines, of_lines, strict=True):
             name = line.sweep.namespace
-            holder = Holder(name, shares[name], self._dominant(amount) / line.sweep.weight)
+            holder = Occupant(name, shares[name], self._dominant(amount) / line.sweep.weight)
             holders |= {trial.id: holder for trial in line.todo if trial.nodes}
         return holders
 

@@ -37,7 +37,7 @@ class FoundRoom:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class Occupant:
     """Whose a running trial is: the shares that its namespace and its sweep have, each for its weight."""
 
     namespace: str
@@ -67,7 +67,7 @@ class RoomLedger:
         running: whose the trials are that run: of two nodes, what has the most leaves first.
     """
 
-    def __init__(self, nodes: Sequence[Node], kinds: Sequence[NodeKind], running: Mapping[TrialId, Holder]) -> None:
+    def __init__(self, nodes: Sequence[Node], kinds: Sequence[NodeKind], running: Mapping[TrialId, Occupant]) -> None:
         ready = [node for node in nodes if node.ready]
         self.free = {node.name: Amount(node.cpu, node.memory, node.devices - node.devices_starting) for node in ready}
         self._sizes = dict(self.free)

@@ -30,7 +30,7 @@ SCALE = 100
 
 
 class Many(QuietWorld):
-    """So many trials, of which a part runs."""
+    """So many trials; a part of them runs."""
 
     def __init__(self, count: int, running: float) -> None:
         # Few and large: what policies look at grows with nodes times trials, what they keep does not.
