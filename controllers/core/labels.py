@@ -105,6 +105,9 @@ ANNOTATION_SET_POLICY: Final = "hera-specon.io/set-policy"
 ANNOTATION_QUEUE: Final = "hera-specon.io/queue-"
 """On a Workflow, followed by what tells the policy of its sweeps from others: what a controller gives these sweeps of
 the cluster, and why, as a JSON object."""
+ANNOTATION_UNSAVED: Final = "hera-specon.io/unsaved-"
+"""On a Workflow, followed by what tells the policy of its sweeps from others: why their newest state is not kept, in
+words. Gone once it is."""
 ANNOTATION_FIRST_NODES: Final = "hera-specon.io/first-nodes"
 """On a Workflow: the node of each trial's first attempt, as a JSON object of trial (such as ``vae.t007``) to node."""
 

@@ -130,6 +130,7 @@ class SharedWorld(WrappedWorld):
             left_s=self._left_s(trial.id),
             may_use=trial.may_use,
             least=trial.min_workers,
+            comes_from=trial.nodes if trial.live and trial.destination else (),
         )
 
     @property

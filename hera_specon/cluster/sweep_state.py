@@ -295,6 +295,7 @@ def read_state(access: Access, wanted: str | None, tracking_uri: str | None) -> 
         over=record.finished,
         warnings=(
             *(() if missing else _objective_lines(record, states, known)),
+            *_unsaved(record),
             *_kept_shares(states),
             *told_remarks({formatting.short_id(name): trial.remark for name, trial in tracked.items()}),
         ),
@@ -369,6 +370,12 @@ def _queued(states: Mapping[TrialId, TrialState]) -> dict[TrialId, str]:
             queue = attempt.lead.queueing.queue
             told[name] = f"waits for Kueue to admit it{f' from queue {queue}' if queue else ''}"
     return told
+
+
+def _unsaved(record: WorkflowRecord) -> tuple[str, ...]:
+    """Return why states of the controller are not kept."""
+    told = sorted(record.annotations.items())
+    return tuple(why[:_MOST_MESSAGE] for name, why in told if name.startswith(labels.ANNOTATION_UNSAVED))
 
 
 def _kept_shares(states: Mapping[TrialId, TrialState]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Writes what this version keeps, for later versions to go on with: ``python -m tests.version_skew FOLDER``."""
 
+import base64
 import json
 import shutil
 import sys
@@ -9,7 +10,7 @@ from controllers.core.actions import Resize
 from controllers.core.model import TrialId
 from controllers.core.ports import refused
 from controllers.local_run.run_folder import find_or_make_run
-from controllers.worlds.argo.writing.state_store import _packed
+from controllers.worlds.argo.calls.untrusted import gzipped
 from controllers.worlds.local.engine_files import StateFile
 from controllers.worlds.local.jobs import JobLedger, save_ledger
 from tests.hera_specon.report.example_run import write_example_run
@@ -25,7 +26,7 @@ def write(folder: Path) -> None:
     """Write all fixtures into ``folder``, which must not be there yet."""
     write_engine_states(folder / "engine")
     specon = json.loads((folder / "engine" / "specon.json").read_text())
-    (folder / "engine" / "configmap.txt").write_text(_packed(specon["state"], "specon") + "\n")
+    (folder / "engine" / "configmap.txt").write_text(base64.b64encode(gzipped(specon["state"])).decode() + "\n")
     train(folder / "hooks", "first", STOP_AT)
     run = write_example_run(folder, "demo-1")
     part = run / "01-specon-flowcon"

@@ -1,7 +1,7 @@
 """The arbiter: once per round it says what each sweep may use, whatever their policies want. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import floor
@@ -10,36 +10,34 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from controllers.core.model import Node, NodeKind, NodeName, TrialId
+from controllers.policies.arbiter.claims import claims_of
+from controllers.policies.arbiter.conduct import Conduct, Since, conduct_after, says_soon, seen_since
 from controllers.policies.arbiter.demands import NOTHING, Amount, Claimant, SweepDemand, Terms, terms_of
 from controllers.policies.arbiter.filling import Filling, Line
 from controllers.policies.arbiter.parts import Part, Ruling
+from controllers.policies.arbiter.patience import Turn, serve_first
 from controllers.policies.arbiter.reasons import reason_of
-from controllers.policies.arbiter.spare_cores import cores_now, spare_cores
+from controllers.policies.arbiter.spare_cores import spare_cores
 
 TURN_S = 30.0
 """Seconds for which a sweep may move a trial where there are fewer moves than sweeps: then others may."""
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
-    """When the arbiter first saw this attempt run, in seconds of its clock."""
-
-    attempt: int
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
 class ArbiterState:
     """What one round tells the next; all in seconds of the arbiter's clock.
 
-    ``began`` is by running trial, ``unkept`` since when others are meant to have its room. ``hungry`` says since when a
-    sweep has had nothing though it waits, ``offered`` since when it has had room and started nothing.
+    ``began`` says since when a trial runs, ``unkept`` since when others are meant to have its room. ``hungry`` says
+    since when a sweep has had nothing though it waits, ``offered`` since when it has had room and started nothing.
+    ``turns`` says which sweep of a namespace came first last, ``conduct`` how trials behaved.
     """
 
-    began: Mapping[TrialId, Began] = field(default_factory=dict)
+    began: Mapping[TrialId, Since] = field(default_factory=dict)
     unkept: Mapping[TrialId, float] = field(default_factory=dict)
     hungry: Mapping[str, float] = field(default_factory=dict)
     offered: Mapping[str, float] = field(default_factory=dict)
+    turns: Mapping[str, Turn] = field(default_factory=dict)
+    conduct: Conduct = field(default_factory=Conduct)
 
 
 class Arbiter(BaseModel):
@@ -49,10 +47,14 @@ class Arbiter(BaseModel):
     namespace of a higher priority comes first, and so does a sweep within its namespace. What one cannot use goes to
     the others.
 
-    **Nobody starves.** A sweep that has had nothing for ``patience`` gets one trial's worth before all others.
+    **Nobody starves.** A sweep that has had nothing for ``patience`` comes first in its namespace. Where there are
+    several, each that has such sweeps gets one trial's worth before all others, and the next after ``patience``.
 
     **Giving back.** A trial whose room others are meant to have is suspended, if it has run for ``keeps`` and does not
-    end ``soon``. Nothing is suspended for a difference that would only change hands.
+    end ``soon``. Nothing is suspended for a difference that would only change hands. A namespace is believed what its
+    trials say of their ends as long as that comes true.
+
+    **Deafness.** What a trial holds counts as its sweep's again, if it has not left within ``hears``.
 
     **Room that nobody takes.** A sweep that starts nothing for ``lapses``, though it has room, leaves it to the others
     until ``asks_again``.
@@ -65,6 +67,7 @@ class Arbiter(BaseModel):
     keeps: float = Field(default=300.0, ge=0, description="seconds that a trial runs before it is suspended for others")
     settles: float = Field(default=15.0, ge=0, description="seconds for which others must have a claim to its room")
     soon: float = Field(default=60.0, ge=0, description="seconds to its end within which a trial is left to end")
+    hears: float = Field(default=120.0, gt=0, description="seconds within which a trial leaves that was asked to")
     lapses: float = Field(default=120.0, gt=0, description="seconds of room not taken, after which others may have it")
     asks_again: float = Field(default=600.0, gt=0, description="seconds after which the sweep may have room again")
     disruption: float = Field(
@@ -90,47 +93,53 @@ class Arbiter(BaseModel):
         """
         sweeps = sorted(sweeps, key=lambda sweep: sweep.name)
         nodes = sorted(nodes, key=lambda node: node.name)
-        began = _began(now, sweeps, state.began)
+        began = seen_since(now, (t for sweep in sweeps for t in sweep.trials if t.nodes), state.began)
+        conduct = conduct_after(now, sweeps, state.conduct, self.soon)
+        deaf = conduct.deaf(now, self.hears)
+        # A namespace that shares with nobody takes nothing from others by what its trials say.
+        alone = len({s.namespace for s in sweeps}) == 1 and not terms_of(sweeps[0].namespace, self.terms).bounded
+
+        def ends_soon(trial: Claimant) -> bool:
+            return says_soon(trial, self.soon) if alone else conduct.ends_soon(trial, self.soon)
+
         hungry = {s.name: state.hungry.get(s.name, now) for s in sweeps if not _holds(s) and _waiting(s)}
         offered = self._still_offered(now, sweeps, state)
         lapsed = {name for name, since in offered.items() if now - since >= self.lapses}
-        lines = [self._line(sweep, began, without_waiting=sweep.name in lapsed) for sweep in sweeps]
+        starving = {name: since for name, since in hungry.items() if now - since >= self.patience}
         # Of a kind without a name nobody knows whether it comes, nor how large: it is nobody's room until it has come.
         known = sorted((kind for kind in kinds if kind.name), key=lambda kind: kind.name)
-        filling = Filling(lines, self.terms, nodes, known)
-        self._serve_first(now, filling, hungry)
-        filling.fill()
+
+        def dealt(most: Mapping[str, float] | None = None) -> tuple[Filling, dict[str, Turn]]:
+            lines = [
+                Line(sweep, _in_turn(sweep, began, ends_soon, lapsed=sweep.name in lapsed), starving.get(sweep.name))
+                for sweep in sweeps
+            ]
+            filling = Filling(lines, self.terms, nodes, known, deaf, most)
+            turns = serve_first(now, filling, state.turns, self.patience)
+            filling.fill()
+            return filling, turns
+
+        filling, turns = dealt()
+        if (uneven := filling.shares_if_uneven()) is not None:
+            filling, turns = dealt(uneven)
+        lines = filling.lines
         for line in lines:
             if any(room.clear and not room.new for _, room in line.given.values()):
                 offered.setdefault(line.sweep.name, now)
             elif line.sweep.name not in lapsed:
                 offered.pop(line.sweep.name, None)
         unkept = {t.id: state.unkept.get(t.id, now) for ln in lines for t in (*ln.unkept, *ln.over_quota)}
-        leaving = self._leaving(now, lines, began, unkept, filling)
+        budget = self._budget(lines) - len(conduct.unsteady.keys() - deaf)
+
+        def ripe(trial: Claimant) -> bool:
+            settled = now - unkept[trial.id] >= self.settles and now - began[trial.id].at >= self.keeps
+            return trial.steady and settled and not ends_soon(trial)
+
+        leaving = _leaving(filling, unkept, ripe, budget)
         parts = self._parts(now, filling, leaving, hungry, lapsed)
         for name, asks in _asks(filling, unknown=any(not kind.name and kind.more for kind in kinds)).items():
             parts[name] = replace(parts[name], asks=asks)
-        return Ruling(parts, ArbiterState(began, unkept, hungry, offered))
-
-    def _line(self, sweep: SweepDemand, began: Mapping[TrialId, Began], *, without_waiting: bool) -> Line:
-        def staying(trial: Claimant) -> tuple[Any, ...]:
-            soon = trial.left_s is not None and trial.left_s <= self.soon
-            since = began[trial.id].at if trial.id in began else 0.0
-            return not soon, trial.steady, -trial.workers, -trial.each.memory, since, trial.id
-
-        running = sorted((trial for trial in sweep.trials if trial.nodes and not trial.leaving), key=staying)
-        return Line(sweep, [*running, *(() if without_waiting else _waiting(sweep))][::-1])
-
-    def _serve_first(self, now: float, filling: Filling, hungry: Mapping[str, float]) -> None:
-        """Count what is about to run, and give one trial's worth to those that have had nothing for long."""
-        for line in filling.lines:
-            for trial in line.sweep.trials:
-                if trial.starting:
-                    filling.count(line, trial.asked)
-        starving = [ln for ln in filling.lines if now - hungry.get(ln.sweep.name, now) >= self.patience and ln.todo]
-        for line in sorted(starving, key=lambda line: (hungry[line.sweep.name], line.sweep.name)):
-            while not line.given and (next_one := line.take_next()) is not None:
-                filling.serve(line, next_one)
+        return Ruling(parts, ArbiterState(began, unkept, hungry, offered, turns, conduct))
 
     def _still_offered(self, now: float, sweeps: Sequence[SweepDemand], state: ArbiterState) -> dict[str, float]:
         """Return since when sweeps have had room that they did not take; what starts a trial takes it."""
@@ -141,36 +150,6 @@ class Arbiter(BaseModel):
             if since is not None and not ran and now - since < self.lapses + self.asks_again:
                 known[sweep.name] = since
         return known
-
-    def _leaving(
-        self,
-        now: float,
-        lines: Sequence[Line],
-        began: Mapping[TrialId, Began],
-        unkept: Mapping[TrialId, float],
-        filling: Filling,
-    ) -> dict[str, list[TrialId]]:
-        """Return the trials to suspend now, by sweep: as many as may be on the move at once."""
-        claimed = {name for _, name, _ in filling.promised_on()}
-        under_way = sum(bool(t.nodes) and not t.steady for line in lines for t in line.sweep.trials)
-        budget = self._budget(lines) - under_way
-        chosen: dict[str, list[TrialId]] = {}
-
-        def ripe(trial: Claimant) -> bool:
-            ends_soon = trial.left_s is not None and trial.left_s <= self.soon
-            settled = now - unkept[trial.id] >= self.settles and now - began[trial.id].at >= self.keeps
-            return trial.steady and settled and not ends_soon
-
-        def due() -> Iterable[tuple[Line, Claimant]]:
-            for line in lines:
-                # Its room would go to its own pods at the scheduler; one that places its trials has few of them.
-                useless = not line.sweep.places and any(map(_at_the_scheduler, line.sweep.trials))
-                claims = [] if useless else [t for t in line.unkept if not claimed.isdisjoint(t.nodes)]
-                yield from ((line, trial) for trial in (*line.over_quota, *claims) if ripe(trial))
-
-        for line, trial in islice(sorted(due(), key=lambda it: (unkept[it[1].id], it[1].id)), max(0, budget)):
-            chosen.setdefault(line.sweep.name, []).append(trial.id)
-        return chosen
 
     def _budget(self, lines: Sequence[Line]) -> int:
         live = sum(bool(trial.nodes) for line in lines for trial in line.sweep.trials)
@@ -188,7 +167,7 @@ class Arbiter(BaseModel):
         weights = self._weights(lines)
         free = {name: amount.cpu for name, amount in filling.ledger.free.items()}
         spare = spare_cores(lines, free, weights)
-        claims, everybody = _claims(filling, spare)
+        claims = claims_of(filling, spare)
         moves = self._moves(now, lines)
         parts = {}
         grown: dict[str, float] = {}
@@ -218,8 +197,8 @@ class Arbiter(BaseModel):
                 starts=starts,
                 held_back=held_back,
                 gives_back=tuple(leaving.get(name, ())),
-                claims=everybody,
-                own=claims[name],
+                claims=claims[name].meant,
+                own=claims[name].own,
                 moves=moves[name],
                 new_nodes=dict(Counter(to_come.values())),
                 waits_since=hungry.get(name),
@@ -258,6 +237,38 @@ class Arbiter(BaseModel):
         return moves
 
 
+def _in_turn(
+    sweep: SweepDemand, began: Mapping[TrialId, Since], ends_soon: Callable[[Claimant], bool], *, lapsed: bool
+) -> list[Claimant]:
+    """Return a sweep's trials, the next to be served at the end: what runs, then what waits."""
+
+    def staying(trial: Claimant) -> tuple[Any, ...]:
+        since = began[trial.id].at if trial.id in began else 0.0
+        return not ends_soon(trial), trial.steady, -trial.workers, -trial.each.memory, since, trial.id
+
+    running = sorted((trial for trial in sweep.trials if trial.nodes and not trial.leaving), key=staying)
+    return [*running, *(() if lapsed else _waiting(sweep))][::-1]
+
+
+def _leaving(
+    filling: Filling, unkept: Mapping[TrialId, float], ripe: Callable[[Claimant], bool], budget: int
+) -> dict[str, list[TrialId]]:
+    """Return the trials to suspend now, by sweep: those that are ``ripe``, as many as the ``budget`` leaves."""
+    claimed = {name for _, name, _ in filling.promised_on()}
+
+    def due() -> Iterable[tuple[Line, Claimant]]:
+        for line in filling.lines:
+            # Its room would go to its own pods at the scheduler; one that places its trials has few of them.
+            useless = not line.sweep.places and any(map(_at_the_scheduler, line.sweep.trials))
+            claims = [] if useless else [t for t in line.unkept if not claimed.isdisjoint(t.nodes)]
+            yield from ((line, trial) for trial in (*line.over_quota, *claims) if ripe(trial))
+
+    chosen: dict[str, list[TrialId]] = {}
+    for line, trial in islice(sorted(due(), key=lambda it: (unkept[it[1].id], it[1].id)), max(0, budget)):
+        chosen.setdefault(line.sweep.name, []).append(trial.id)
+    return chosen
+
+
 def _asks(filling: Filling, *, unknown: bool) -> dict[str, int]:
     """Return how many trials may wait at the scheduler, for each sweep that places its own and is not alone.
 
@@ -274,43 +285,6 @@ def _asks(filling: Filling, *, unknown: bool) -> dict[str, int]:
     if unknown and not tried and following is not None and following.sweep.name in asks:
         asks[following.sweep.name] += 1
     return asks
-
-
-def _claims(
-    filling: Filling, spare: Mapping[NodeName, Mapping[str, float]]
-) -> tuple[dict[str, dict[NodeName, Amount]], dict[NodeName, Amount]]:
-    """Return what of each node is meant for which sweep and not yet had by it, and that for all together."""
-    claims: dict[str, dict[NodeName, Amount]] = {line.sweep.name: {} for line in filling.lines}
-    everybody: dict[NodeName, Amount] = {}
-
-    def claim(name: str, node: NodeName, amount: Amount) -> None:
-        claims[name][node] = claims[name].get(node, NOTHING) + amount
-        everybody[node] = everybody.get(node, NOTHING) + amount
-
-    for line, node, amount in filling.promised_on():
-        claim(line.sweep.name, node, amount)
-    for line in filling.lines:
-        # Shares that a policy shrank are its own again, though others have grown meanwhile.
-        asked: dict[NodeName, float] = {}
-        for trial in line.kept if line.sweep.grows else ():
-            for node in trial.nodes:
-                asked[node] = asked.get(node, 0.0) + trial.each.cpu
-        now = cores_now(line.sweep) if asked else {}
-        for node, cores in asked.items():
-            lacks = cores + spare.get(node, {}).get(line.sweep.name, 0.0) - now.get(node, 0.0)
-            if lacks > 0 and node in spare:
-                claim(line.sweep.name, node, Amount(lacks))
-    return claims, everybody
-
-
-def _began(now: float, sweeps: Sequence[SweepDemand], before: Mapping[TrialId, Began]) -> dict[TrialId, Began]:
-    began: dict[TrialId, Began] = {}
-    for sweep in sweeps:
-        for trial in sweep.trials:
-            if trial.nodes:
-                known = before.get(trial.id)
-                began[trial.id] = known if known and known.attempt == trial.attempt else Began(trial.attempt, now)
-    return began
 
 
 def _waits(trial: Claimant) -> bool:

@@ -62,6 +62,7 @@ class Claimant:
     ``attempt`` the number of its attempt. ``most_cpu`` is how many cores each worker can use, ``left_s`` how many
     seconds it still needs, None where nobody knows. ``may_use`` are the nodes it may go to, None for any. ``least`` is
     the fewest workers that it starts with, where all nodes together hold no more; 0 where it needs all ``workers``.
+    ``comes_from`` names the node of each worker that has yet to leave for another.
     """
 
     id: TrialId
@@ -79,6 +80,7 @@ class Claimant:
     left_s: float | None = None
     may_use: frozenset[NodeName] | None = None
     least: int = 0
+    comes_from: tuple[NodeName, ...] = ()
 
     @property
     def asked(self) -> Amount:
@@ -121,6 +123,11 @@ class NamespaceTerms:
     quota_cpu: float | None = None
     quota_memory: float | None = None
     quota_devices: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is any quota."""
+        return self.quota_cpu is not None or self.quota_memory is not None or bool(self.quota_devices)
 
     def why_over(self, wanted: Amount) -> str | None:
         """Return which quota a namespace that has ``wanted`` would exceed; None where it keeps to all."""

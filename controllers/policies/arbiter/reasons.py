@@ -1,5 +1,6 @@
 """Why a sweep has what it has, in words for a person."""
 
+from controllers.policies.arbiter.demands import NOTHING
 from controllers.policies.arbiter.filling import Line
 from controllers.policies.arbiter.ledger import RoomLedger
 
@@ -21,6 +22,8 @@ def reason_of(line: Line, ledger: RoomLedger, *, lapsed: bool, gives_back: int) 
         (line.quota, quota),
         (_hopeless(line, ledger), "no node has room for its next trial, even an empty one"),
         (line.unkept, f"{_trials(len(line.unkept))} over its part: they end or are suspended for others"),
+        (line.blocked and line.looks <= 0, "its trials ask for too many different amounts to look for room for each"),
+        (line.blocked and line.deaf != NOTHING, f"{line.deaf} are held by trials that do not leave though asked to"),
         (line.blocked, "its part is in use, or too small for one more trial: others come first"),
         (any(room.new for _, room in line.given.values()), "it waits for nodes that can come"),
         (not all(room.clear for _, room in line.given.values()), "it waits for others to give back what is too much"),

@@ -9,7 +9,7 @@ import pytest
 
 from controllers.core import labels
 from controllers.core.model import Phase, TrialId
-from controllers.local_run import looks, printed_objectives
+from controllers.local_run import looks, printed_training
 from controllers.local_run.printed_objectives import PrintedObjectives
 from controllers.worlds.local.jobs import LocalJob, file_name
 from controllers.worlds.local.workflow import PodStep
@@ -102,7 +102,7 @@ def test_a_flood_keeps_no_other_trial_from_being_read(tmp_path: Path) -> None:
 
 
 def test_only_so_many_values_are_kept_and_the_curve_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printed_objectives, "MOST_POINTS", 100)
+    monkeypatch.setattr(printed_training, "MOST_POINTS", 100)
     following = Following(tmp_path)
     following.write(b"".join(b"loss: %d\n" % number for number in range(1000)))
     following.printed.look([job()])

@@ -9,7 +9,7 @@ import pytest
 
 from controllers.core import kueue
 from controllers.core.forecast import EndRange
-from controllers.core.labels import ANNOTATION_MOVE_TO, LABEL_SWEEP
+from controllers.core.labels import ANNOTATION_MOVE_TO, ANNOTATION_UNSAVED, LABEL_SWEEP
 from controllers.core.model import Phase
 from controllers.record.forecasts import ForecastFile, ToldForecast
 from controllers.record.timeline import EventKind, TimelineEvent, TimelineFile
@@ -367,6 +367,16 @@ def test_a_trial_that_waits_for_kueue_and_shares_that_never_change_are_told(
     assert reasons["vae.t000"] == "waits for Kueue to admit it from queue team"
     (warning,) = state["warnings"]
     assert warning.startswith("1 trials keep their shares: Kueue, which holds the pod in queue team")
+
+
+def test_a_state_of_the_controller_that_is_not_kept_is_told(specon_there: Specon, cluster: Cluster) -> None:
+    hold(
+        cluster,
+        workflow(annotations={f"{ANNOTATION_UNSAVED}1234": "the controller's state has too much"}),
+        pods=(pod(0),),
+    )
+    track(cluster)
+    assert "the controller's state has too much" in told(specon_there, cluster)["warnings"]
 
 
 def test_the_processes_and_own_folders_of_trials_on_this_machine_are_told(specon_there: Specon, tmp_path: Path) -> None:

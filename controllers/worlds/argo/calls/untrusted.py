@@ -38,14 +38,17 @@ def parsed(content: str | bytes, most: int) -> Any:  # noqa: ANN401 - whatever t
         TooDeepError: It is nested too deeply, a ``ValueError``.
         ValueError: It is no JSON.
     """
-    if isinstance(content, bytes):
-        parts = sum(content.count(mark) for mark in (b",", b"[", b"{"))
-    else:
-        parts = sum(content.count(mark) for mark in (",", "[", "{"))
-    if parts > most:
+    if parts_of(content) > most:
         message = f"it holds more than {most} values"
         raise TooManyPartsError(message)
     return foreign_json.parsed(content)
+
+
+def parts_of(content: str | bytes) -> int:
+    """Return how many values a JSON text holds at most."""
+    if isinstance(content, bytes):
+        return sum(content.count(mark) for mark in (b",", b"[", b"{"))
+    return sum(content.count(mark) for mark in (",", "[", "{"))
 
 
 def at(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever the JSON holds
@@ -145,7 +148,7 @@ def gunzipped(packed: object, most_bytes: int) -> str:
         content = base64.b64decode(packed, validate=True) if isinstance(packed, str) else b""
         # wbits of 16 more than the size of the window stands for gzip's header.
         unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(content, most_bytes + 1)
-        fits = len(unpacked) * _width(unpacked) <= most_bytes
+        fits = in_memory(unpacked) <= most_bytes
         decoded = unpacked.decode() if fits else ""
     except (ValueError, zlib.error) as error:
         raise PackedError(str(error)) from error
@@ -153,6 +156,11 @@ def gunzipped(packed: object, most_bytes: int) -> str:
         message = f"it unpacks to more than {most_bytes} bytes"
         raise PackedError(message)
     return decoded
+
+
+def in_memory(content: bytes) -> int:
+    """Return how many bytes a text in UTF-8 takes once it is read."""
+    return len(content) * _width(content)
 
 
 def _width(content: bytes) -> int:

@@ -7,32 +7,28 @@ import threading
 from collections.abc import Callable
 
 from controllers.core import labels
-from controllers.core.errors import SpeconError
 from controllers.worlds.argo.calls.api import CONFIG_MAPS, WORKFLOWS, Json, KubeApi
 from controllers.worlds.argo.calls.errors import ApiError, ConflictError, NotFoundError
 from controllers.worlds.argo.calls.untrusted import (
     PackedError,
-    TooManyPartsError,
     at,
     gunzipped,
     gzipped,
-    parsed,
+    in_memory,
+    parts_of,
     text,
 )
 from controllers.worlds.argo.meaning.view import Campaign
+from mlflow_hooks.foreign_json import parsed
 
 _LOG = logging.getLogger(__name__)
 _KEY = "state"
 _MOST_BYTES = 900 * 1024
 _MOST_STATE = 16 * 2**20
-_MOST_STATE_PARTS = 600_000
-"""What the engine keeps of five thousand trials is a quarter of that."""
+_MOST_STATE_PARTS = 1_000_000
+"""What any policy keeps of so many values takes more bytes than fit."""
 _EVERY_S = 10.0
 _TRIES = 4
-
-
-class StateTooLargeError(SpeconError):
-    """The state does not fit into a ConfigMap."""
 
 
 class ConfigMapStore:
@@ -53,6 +49,10 @@ class ConfigMapStore:
         self._path = CONFIG_MAPS.path(campaign.namespace, self.name)
         self._version = ""
         self._kept: str | None = None
+        self._mark = f"{labels.ANNOTATION_UNSAVED}{policy}"
+        self._told = self._mark in campaign.annotations
+        self.too_large = ""
+        """Why the newest state is not kept, in words; empty where it is."""
         self._waiting: Callable[[], str] | None = None
         self._saved_at: float | None = None
         self._lock = threading.Lock()
@@ -74,14 +74,15 @@ class ConfigMapStore:
     def save(self, state: Callable[[], str], *, urgent: bool) -> None:
         """Keep what ``state`` returns: at once when ``urgent``, otherwise when ten seconds have gone since then.
 
+        One that could not be read again is not written: the one before it stays, and the workflow's annotation says so.
+
         Raises:
-            StateTooLargeError: it does not fit into a ConfigMap.
             ApiError: an urgent one could not be kept.
         """
         with self._lock:
             self._waiting = state
             due = self._saved_at is None or self._now() - self._saved_at >= _EVERY_S
-            if urgent:
+            if urgent and not self.too_large:
                 self._flush()
             elif due:
                 try:
@@ -102,10 +103,30 @@ class ConfigMapStore:
         if self._waiting is None:
             return
         state = self._waiting()
-        if state != self._kept:  # a tick that changed nothing costs no write
-            self._write(_packed(state, self.name))
-            self._kept = state
+        if state == self._kept:  # a tick that changed nothing costs no write
+            self.too_large = ""
+        else:
+            packed = gzipped(state)
+            self.too_large = _why_too_large(state, packed) or ""
+            if not self.too_large:
+                self._write(base64.b64encode(packed).decode())
+                self._kept = state
         self._waiting, self._saved_at = None, self._now()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say on the workflow that the state is not kept, or no more that it is not; where that fails, later."""
+        if bool(self.too_large) is self._told:
+            return
+        if self.too_large:
+            _LOG.warning("ConfigMap %s: %s", self.name, self.too_large)
+        body = {"metadata": {"uid": self._campaign.uid, "annotations": {self._mark: self.too_large or None}}}
+        try:
+            self._api.patch(WORKFLOWS.path(self._campaign.namespace, self._campaign.workflow), body)
+        except ApiError as error:
+            _LOG.debug("cannot say on the workflow whether its state is kept: %s", error)
+        else:
+            self._told = bool(self.too_large)
 
     def _write(self, content: str) -> None:
         for _ in range(_TRIES):
@@ -152,23 +173,38 @@ class ConfigMapStore:
         }
 
 
-def _packed(state: str, name: str) -> str:
-    packed = gzipped(state)
-    if len(packed) > _MOST_BYTES:
-        message = (
-            f"the controller's state for ConfigMap {name} has {len(packed)} bytes when packed, more than the "
-            f"{_MOST_BYTES} that fit: split the sweep into several workflows"
-        )
-        raise StateTooLargeError(message)
-    return base64.b64encode(packed).decode()
+def _why_too_large(state: str, packed: bytes) -> str | None:
+    """Return why a state could not be kept and read again, None where it can: the one check for who writes and reads.
+
+    Args:
+        state: as the engine gave it.
+        packed: the same as gzip packs it.
+    """
+    sizes = (
+        (len(packed), _MOST_BYTES, "bytes when packed"),
+        (in_memory(state.encode()), _MOST_STATE, "bytes"),
+        (parts_of(state), _MOST_STATE_PARTS, "values"),
+    )
+    over = next(((size, most, what) for size, most, what in sizes if size > most), None)
+    if over is None:
+        return None
+    size, most, what = over
+    return (
+        f"the controller's state has {size} {what}, more than the {most} that are kept: a controller that starts again "
+        "has forgotten what its policy learnt of the sweep since; split the sweep into several workflows"
+    )
 
 
 def _unpacked(content: object, name: str) -> str | None:
     """Return the state. A broken one counts as none: the engine can start again without harm."""
     try:
         state = gunzipped(content, _MOST_STATE)
-        parsed(state, _MOST_STATE_PARTS)
-    except (ValueError, PackedError, TooManyPartsError) as error:
-        _LOG.warning("cannot read the state in ConfigMap %s; it is dropped: %s", name, str(error)[:200])
+        why = _why_too_large(state, b"")
+        if why is None:
+            parsed(state)
+    except (ValueError, PackedError) as error:
+        why = str(error)[:200]
+    if why is not None:
+        _LOG.warning("cannot read the state in ConfigMap %s; it is dropped: %s", name, why)
         return None
     return state

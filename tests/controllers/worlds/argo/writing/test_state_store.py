@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from controllers.core.errors import SpeconError
+from controllers.core import labels
 from controllers.worlds.argo.calls.errors import ApiError, UnavailableError
 from controllers.worlds.argo.meaning.view import Campaign
 from controllers.worlds.argo.writing.state_store import ConfigMapStore
 from tests.controllers.worlds.argo.fake_api import FakeApi, Json
-from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, UID, WORKFLOW
+from tests.controllers.worlds.argo.objects import BEGAN, NAMESPACE, UID, WORKFLOW, workflow
 
 
 class Time:
@@ -23,8 +23,10 @@ def store(fake: FakeApi) -> Callable[[], ConfigMapStore]:
     return lambda: made(fake)
 
 
-def made(fake: FakeApi, policy: str = "specon", now: Time | None = None) -> ConfigMapStore:
-    campaign = Campaign(NAMESPACE, WORKFLOW, UID, UID, policy, BEGAN, False, {}, {}, True)  # noqa: FBT003
+def made(
+    fake: FakeApi, policy: str = "specon", now: Time | None = None, annotations: dict[str, str] | None = None
+) -> ConfigMapStore:
+    campaign = Campaign(NAMESPACE, WORKFLOW, UID, UID, policy, BEGAN, False, {}, annotations or {}, True)  # noqa: FBT003
     clock = now or Time()
     return ConfigMapStore(fake.client(), campaign, lambda: clock.now)
 
@@ -109,10 +111,60 @@ def test_two_controllers_at_once_are_noticed(fake: FakeApi) -> None:
         made(fake).save(state("2"), urgent=True)
 
 
-def test_a_state_that_is_too_large_is_refused_with_its_size(fake: FakeApi) -> None:
-    noise = random.Random(1).randbytes(1_000_000).hex()  # noqa: S311 - noise does not compress
-    with pytest.raises(SpeconError, match=r"more than the 921600 that fit: split the sweep"):
-        made(fake).save(state(f'"{noise}"'), urgent=True)
+def told(fake: FakeApi) -> str:
+    """Return what the workflow says of states that are not kept."""
+    (shown,) = fake.store.objects["workflows"].values()
+    return "".join(
+        text for name, text in shown["metadata"]["annotations"].items() if name.startswith(labels.ANNOTATION_UNSAVED)
+    )
+
+
+NOISE = random.Random(1).randbytes(1_000_000).hex()  # noqa: S311 - noise does not compress
+TOO_LARGE = {
+    "bytes when packed": f'"{NOISE}"',
+    "values": "[" + ",".join("1" * 1_000_001) + "]",
+    "bytes,": '"' + "x" * (16 * 2**20) + '"',
+}
+
+
+@pytest.mark.parametrize("what", TOO_LARGE)
+def test_a_state_that_could_not_be_read_again_is_not_written_and_the_workflow_says_so_as_long(
+    fake: FakeApi, what: str
+) -> None:
+    fake.store.put("workflows", workflow())
+    clock = Time()
+    store = made(fake, now=clock)
+    store.save(state('"small"'), urgent=True)
+    assert not told(fake)
+    store.save(state(TOO_LARGE[what]), urgent=True)
+    assert what in told(fake)
+    assert "split the sweep into several workflows" in told(fake)
+    assert made(fake).load() == '"small"'
+    clock.now = 10.0
+    store.save(state('"small again"'), urgent=True)
+    assert not told(fake)
+    assert made(fake).load() == '"small again"'
+
+
+def test_who_starts_again_takes_back_what_was_said_of_a_state_that_is_kept_now(fake: FakeApi) -> None:
+    fake.store.put("workflows", workflow())
+    made(fake).save(state(TOO_LARGE["values"]), urgent=True)
+    (shown,) = fake.store.objects["workflows"].values()
+    again = made(fake, annotations=shown["metadata"]["annotations"])
+    again.save(state("{}"), urgent=True)
+    assert not told(fake)
+
+
+def test_a_state_is_kept_though_the_workflow_cannot_be_told(fake: FakeApi) -> None:
+    fake.store.put("workflows", workflow())
+    fake.fault = lambda call: (403, "no") if call.method == "PATCH" else None
+    store = made(fake)
+    store.save(state(TOO_LARGE["values"]), urgent=True)
+    fake.fault = lambda _: None
+    store.flush()
+    store.save(state(TOO_LARGE["values"]), urgent=False)
+    store.flush()
+    assert "values" in told(fake)
 
 
 @pytest.mark.parametrize("content", ["!!", base64.b64encode(b"no gzip").decode(), None, 7])
