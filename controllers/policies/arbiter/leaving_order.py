@@ -35,7 +35,8 @@ class LeavingOrder:
         place = 0
         for resource, least in _parts(lacking):
             if least > SLACK:
-                place = max(place, _reach(self._sums.get(resource, self._count[:1]), least - SLACK))
+                sums = self._sums.get(resource)
+                place = max(place, len(self._ranks) if sums is None else _reach(sums, least - SLACK))
         leaving = round(_sum(self._count, min(place, len(self._ranks))))
         if not leaving:
             return (0.0, False, 0.0), 0
