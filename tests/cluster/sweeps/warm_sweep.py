@@ -1,4 +1,4 @@
-"""Five light trials that a search chooses, which learns from all sweeps of its experiment."""
+"""Six light trials that a search chooses, which learns from all sweeps of its experiment."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from hera_specon import Sweep, minimize, tpe, uniform
 from tests.cluster.sweeps.descent_sweep import SMALL, VOLUME
 
 NAME: Final = "warm"
-RATES: Final = (0.0,) * 5
+RATES: Final = (0.0,) * 6
 PROGRAM: Final = """
 import os
 from mlflow_hooks import trial
