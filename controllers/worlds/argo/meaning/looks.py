@@ -30,12 +30,13 @@ class Looks:
     def __init__(self, view: ClusterView, campaign: Campaign) -> None:
         self._view = view
         self._campaign = campaign
-        self._histories = dict[TrialId, PodHistory]()
         self._pending: dict[TrialId, tuple[Action, str, float]] = {}
         """Each action with the uid of the attempt, and until when to wait for it, on the monotonic clock."""
         self._abandoned: set[TrialId] = set()
         self._took_s = 0.0
         self.last = take_snapshot(view, campaign, {}, {})
+        # From the first look on: a pod that goes before the second one is remembered, too.
+        self._histories = _histories(self.last)
 
     def current(self) -> CampaignSnapshot:
         """Return the newest snapshot; a tick that asks thousands of times does not take thousands of them."""
@@ -47,7 +48,7 @@ class Looks:
         began = time.monotonic()
         self._forget_abandoned_moves()
         seen = self._taken(self.last)
-        self._histories = {trial: state.history for trial, state in seen.states.items()}
+        self._histories = _histories(seen)
         pending = list(self._pending.items())
         shown = [trial for trial, entry in pending if _is_shown(*entry, seen.states.get(trial))]
         for trial in shown:
@@ -88,6 +89,10 @@ class Looks:
                 lead, *others = history.previous.workers
                 unmarked = replace(lead, marks=replace(lead.marks, move_to=()))
                 self._histories[trial] = replace(history, previous=Attempt((unmarked, *others)))
+
+
+def _histories(seen: CampaignSnapshot) -> dict[TrialId, PodHistory]:
+    return {trial: state.history for trial, state in seen.states.items()}
 
 
 def _is_shown(action: Action, uid: str, until: float, state: TrialState | None) -> bool:

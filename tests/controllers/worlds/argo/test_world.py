@@ -127,6 +127,15 @@ def test_without_a_status_in_the_workflow_the_pods_tell(bench: Bench) -> None:
     assert bench.trial("a").phase is Phase.SUCCEEDED
 
 
+def test_trials_whose_pods_go_right_after_the_controller_began_are_remembered(bench: Bench) -> None:
+    bench.put("pods", over(0, on="n1"))
+    bench.begin()
+    version = bench.view.version
+    bench.fake.store.drop("pods", "sweeps/sweep-x-a-0")
+    eventually(lambda: bench.view.version != version)
+    bench.until(lambda: bench.trial("a").phase is Phase.SUCCEEDED)
+
+
 def test_argos_retry_of_a_failed_workflow_brings_the_trial_back_to_life(bench: Bench) -> None:
     bench.put("workflows", workflow(steps("a", "Failed", ("n1", "1"), ("n2", "1")), "Failed"))
     bench.put("pods", over(1, attempt=0, on="n1"))
