@@ -146,7 +146,8 @@ def test_one_is_written_at_a_time_and_none_is_due_meanwhile(disk: Disk) -> None:
         t.track(weights, "weights")
         for step in t.steps(50):
             train(t, weights, step)
-            assert not t.saving_due or step == 0
+            # In the last step the disk is free, and what was begun may be written already.
+            assert not t.saving_due or step in {0, 49}
             if step == 48:
                 assert len(disk.wrote_in) == 1
                 disk.free.set()
