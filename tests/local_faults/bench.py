@@ -21,6 +21,9 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 _JOB: Final = Path(__file__).with_name("hash_chain_job.py")
 _ENOUGH_COMMANDS: Final = 12
 _WITHIN_S: Final = 150.0
+_PRINTED: Final = 20 * 2**20
+"""Bytes that an attempt of a program prints which floods its log."""
+_PRINTED_ON_A_SMALL_DISK: Final = 2**18
 _AWAY_S: Final = 45.0
 """Seconds that may pass from the end of a driver to that of the last process that it started."""
 
@@ -32,7 +35,7 @@ with Workflow(generate_name="chains-", entrypoint="chains") as w:
     Sweep(
         name="chains",
         image="python:3.11",
-        command=["python", {job!r}, "--witness={witness}", "--step-ms={step_ms}"],
+        command=["python", {job!r}, "--witness={witness}", "--step-ms={step_ms}", *{manner!r}],
         space={{"variant": choice(*range({variants})), "steps": choice(*{steps!r})}},
         search="grid",
         objective=minimize("loss"),
@@ -102,8 +105,14 @@ class Bench:
         for folder in (self.witness, self.folder / "struck"):
             folder.mkdir()
         (self.folder / "case.json").write_text(case.text())
+        most_bytes = _PRINTED_ON_A_SMALL_DISK if case.room_mib else _PRINTED
         sweep = SWEEP.format(
-            job=str(_JOB), witness=self.witness, step_ms=case.step_ms, variants=case.variants, steps=case.steps
+            job=str(_JOB),
+            witness=self.witness,
+            step_ms=case.step_ms,
+            variants=case.variants,
+            steps=case.steps,
+            manner=[f"--manner={case.manner}", f"--most-bytes={most_bytes}"] if case.manner else [],
         )
         (self.folder / "sweep.py").write_text(sweep)
 

@@ -39,6 +39,10 @@ _KINDS: Final[tuple[What, ...]] = (
 )
 
 
+MANNERS: Final = ("floods", "half lines", "binary", "deaf", "forks")
+"""How a hostile program behaves beside its training, see ``hash_chain_job``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What strikes once: when the driver comes to ``point`` for the ``nth`` time, or ``after_s`` seconds.
@@ -65,7 +69,7 @@ class Case:
     """A sweep of ``variants`` times ``steps`` trials, and the faults that strike it.
 
     ``own_server`` tells that the run starts its MLflow itself. ``room_mib`` is the size of a file system of its own,
-    0 for none.
+    0 for none. ``manner`` is how the programs of the first variant behave: one of ``MANNERS``, empty for well.
     """
 
     seed: int
@@ -76,6 +80,7 @@ class Case:
     own_server: bool
     room_mib: int
     faults: tuple[Fault, ...]
+    manner: str = ""
 
     def text(self) -> str:
         """Return it as JSON, so that it can be repeated."""
@@ -103,6 +108,8 @@ def draw_case(seed: int) -> Case:
         own_server=bool(kinds & set(_OF_THE_SERVER)) or chance.random() < 0.2,
         room_mib=chance.choice((8, 16)) if "fill disk" in kinds else 0,
         faults=faults,
+        # Drawn apart, so that a seed gives the faults that it gave before there were hostile programs.
+        manner=random.Random(-1 - seed).choice((*MANNERS, *[""] * len(MANNERS))),  # noqa: S311 - as above
     )
 
 

@@ -8,12 +8,18 @@ import argparse
 import fcntl
 import hashlib
 import os
+import signal
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
 from mlflow_hooks import trial
 
 DOUBLED = "doubled"
+PRINTED = {"floods": b"loss: 0.0\n" * 1000, "half lines": b"loss: 0.0 " * 1000, "binary": bytes(range(256)) * 40}
+"""What hostile programs print, in words of their manners."""
 
 
 def digest_after(name: str, step: int, before: str) -> str:
@@ -50,6 +56,24 @@ class Chain:
         self.digest = (folder / "digest").read_text()
 
 
+def behave(manner: str, most_bytes: int) -> None:
+    """Behave as a hostile program does beside its training: print without end, be deaf, or leave children behind."""
+    if manner in PRINTED:
+        threading.Thread(target=print_on, args=(PRINTED[manner], most_bytes), daemon=True).start()
+    elif manner == "deaf":
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    elif manner == "forks":
+        for _ in range(3):
+            subprocess.Popen(["sleep", "1000"])  # noqa: S607 - wherever it is
+
+
+def print_on(text: bytes, most_bytes: int) -> None:
+    """Print ``text`` again and again, as fast as can be, up to so many bytes."""
+    for _ in range(most_bytes // len(text)):
+        sys.stdout.buffer.write(text)
+        sys.stdout.flush()
+
+
 def main() -> None:
     """Train."""
     parser = argparse.ArgumentParser()
@@ -57,7 +81,11 @@ def main() -> None:
     parser.add_argument("--variant", type=int, required=True)
     parser.add_argument("--step-ms", type=float, default=20.0)
     parser.add_argument("--witness", type=Path, required=True)
+    parser.add_argument("--manner", default="")
+    parser.add_argument("--most-bytes", type=int, default=0)
     args = parser.parse_args()
+    if args.variant == 0:
+        behave(args.manner, args.most_bytes)
     name = f"{args.variant}-{args.steps}"
     lock = (args.witness / f"{name}.lock").open("a")
     try:
