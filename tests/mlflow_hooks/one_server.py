@@ -4,14 +4,19 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.mlflow_hooks.hook_jobs import Server
+
+_STARTED: Final[list[Server]] = []
+"""Kept as long as the process lives: another one may stop them, and a handle that is dropped warns of that."""
 
 
 @pytest.fixture(scope="session")
@@ -25,24 +30,27 @@ def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @contextmanager
 def one_server(folder: Path) -> Iterator[Server]:
-    """Give the server of this folder, which the first that needs it starts and ends, once nobody else uses it.
+    """Give the server of this folder: the first who needs it starts it, and the last who used it stops it.
 
-    Locks of the kernel say who uses it: a worker that is killed gives its own back.
+    So nobody waits for another. Locks of the kernel say who uses it: a worker that is killed gives its own back.
     """
     folder.mkdir(exist_ok=True)
-    with ExitStack() as mine, (folder / "users").open("w") as users:
+    with (folder / "users").open("w") as users:
         with _locked(folder / "start"):
             fcntl.flock(users, fcntl.LOCK_SH)
-            server = _running(folder)
-            if server is None:
-                server = _started(folder)
-                mine.callback(server.stop)
+            server = _running(folder) or _started(folder)
         yield server
-        fcntl.flock(users, fcntl.LOCK_UN)
-        if server.process is not None:
-            fcntl.flock(users, fcntl.LOCK_EX)
-            # Who comes from here on finds no note of it, and starts another.
-            (folder / "server.json").unlink()
+        with _locked(folder / "start"), contextlib.suppress(BlockingIOError):
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _stop(folder / "server.json")
+
+
+def _stop(note: Path) -> None:
+    """Stop the server of a note. Who comes from here on finds no note of it, and starts another."""
+    known = json.loads(note.read_text(encoding="utf-8"))
+    note.unlink()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(known["group"], signal.SIGKILL)
 
 
 def _running(folder: Path) -> Server | None:
@@ -62,7 +70,10 @@ def _started(folder: Path) -> Server:
     (home := folder / f"server-{number}").mkdir()
     server = Server(home)
     server.start()
-    note.write_text(json.dumps({"folder": str(home), "port": server.port}), encoding="utf-8")
+    assert server.process is not None
+    known = {"folder": str(home), "port": server.port, "group": server.process.pid}
+    note.write_text(json.dumps(known), encoding="utf-8")
+    _STARTED.append(server)
     return server
 
 
