@@ -214,6 +214,8 @@ class LocalSweep:
         if self._services.stop.is_set():
             message = "interrupted: all trials have ended, but MLflow may lack some of it: run the same command again"
             raise SweepInterrupted(message)
+        # Through the link that a program made of its folder nothing is written: it may lead anywhere.
+        of_trials = [job for job in of_trials if not (self._state / job.trial).is_symlink()]
         for job in of_trials:
             if job.phase.ended and (self._state / job.trial).is_dir():
                 # Of one that was stopped, killed or knows no hooks, nobody else tells MLflow that it is over.

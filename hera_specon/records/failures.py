@@ -15,6 +15,7 @@ from mlflow_hooks.contract import EXIT_MIGRATE
 
 MOST_TOLD: Final = 10
 _MOST_LINE: Final = 300
+_ALIKE: Final = "\n    it failed twice alike at once, so it was not tried again"
 _LEFT: Final = (
     f"\n    exit code {EXIT_MIGRATE} says that it goes on in another attempt, but several in a row came no further, "
     "and nobody had asked them to leave"
@@ -35,9 +36,8 @@ def failures(parts: Sequence[Path], results: Sequence[RunResult]) -> str:
             code = "" if trial.exit_code is None else f" with exit code {trial.exit_code}"
             log = _log_of(trial, part)
             said = f": {_shorten(last_line(log))}\n    its log: {log}" if log else ""
-            again = "\n    it failed twice alike at once, so it was not tried again" if trial.given_up else ""
-            left = _LEFT if trial.exit_code == EXIT_MIGRATE else ""
-            told.append(f"  {trial.id} failed under {result.policy}{code}{said}{left}{again}")
+            why = _LEFT if trial.exit_code == EXIT_MIGRATE else _ALIKE if trial.given_up else ""
+            told.append(f"  {trial.id} failed under {result.policy}{code}{said}{why}")
     if not told:
         return ""
     more = [f"  and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []

@@ -37,6 +37,7 @@ _BARE_WORDS: Final = 3
 _SIGNED_WORDS: Final = 8
 _LOOKS: Final = str.maketrans("│┃║┆┇┊┋\u2212\u2019", "|||||||-'")
 """Signs that look like others: bars of boxes, the minus and the apostrophe of a typesetter."""
+_OF_HOW_MANY: Final = re.compile(r"[ /].*")
 _SPACES: Final = re.compile(r"\s{3,}")
 _ONE_IN_BRACKETS: Final = re.compile(r"([=:] ?|[^\W\d] )\[ ?([+-]?(?:\.?\d|nan|inf)[^\s,()\[\]]*) ?\]", re.IGNORECASE)
 
@@ -77,8 +78,8 @@ class NamedReader:
         if row is not None:
             return self._line([(name, text) for name, text in row.cells if not self._is_counter(name)], row.step)
         pairs = pairs_of(_ONE_IN_BRACKETS.sub(r"\1\2", unwrapped(_SPACES.sub("  ", line))))
-        steps = (whole(pair.text.partition("/")[0].lstrip("#")) for pair in pairs if _tells_step(pair.words))
-        step = next((step for step in steps if step is not None), _first_number(line))
+        counts = (_OF_HOW_MANY.sub("", pair.text).lstrip("#") for pair in pairs if _tells_step(pair.words))
+        step = next((step for step in map(whole, counts) if step is not None), _first_number(line))
         return self._line(self._metrics(pairs), step)
 
     def _line(self, found: list[tuple[str, str]], step: int | None) -> NamedLine:

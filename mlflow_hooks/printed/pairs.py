@@ -11,6 +11,7 @@ _TOKEN: Final = re.compile(
     r"""
     (?P<gap>\s{2,}|\t)
     |(?P<space>\s)
+    |(?P<limit><=|>=|!=)
     |(?P<sign>:=|==|=>|->|→|[:=])
     |(?P<quote>["'`])
     |(?P<bar>\|)
@@ -29,6 +30,12 @@ _TOKEN: Final = re.compile(
 """What may belong to a number is part of it, so that no part of it is taken for it: thousands between spaces or
 apostrophes, and powers of ten."""
 _ARROWS: Final = frozenset({"->", "=>", "→"})
+_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?: \d{3})*", re.ASCII)
+_NEXT_THOUSANDS: Final = re.compile(r"\d{3}", re.ASCII)
+_POWER: Final = re.compile(r"e[+-]?\d+|/", re.ASCII | re.IGNORECASE)
+"""What makes another number of the one that stands a space before it."""
+_OF_OTHERS: Final = frozenset({"best", "lowest", "highest", "min", "max", "minimum", "maximum", "previous"})
+"""Words that, with a colon, make another metric of the one after them: ``best: loss 0.01``."""
 _CUT_BEFORE: Final = frozenset({"start", "cut"})
 _MISSING: Final = frozenset({"na", "n/a", "none", "null", "nil", "missing", "undefined"})
 """Words that stand where a value is missing."""
@@ -72,6 +79,8 @@ class _Scan:
     def take(self, kind: str, text: str) -> None:
         """Take the next token."""
         glued, self._glued = self._glued, text == "="
+        if self._belongs_to_the_open(kind, text):
+            return
         if kind == "word" and glued and not _is_value(text):
             self._cut("cut")
         elif kind == "word":
@@ -87,9 +96,22 @@ class _Scan:
         elif kind in {"sign", "bar", "open"} and self._words:
             self._joint = kind if self._joint != "sign" or kind == "open" else "sign"
             self._open = None
+        elif kind == "other" and self._words and self._joint == "sign":
+            self._value(text)  # no number, where a value should be
         elif kind != "quote":
             # A bullet is none of the words of a sentence.
             self._cut("other" if kind == "other" and any(map(str.isalnum, text)) else "cut")
+
+    def _belongs_to_the_open(self, kind: str, text: str) -> bool:
+        """Return whether a token is a part of the value before it, one space before, which then is no number."""
+        if self._open is None or self._joint != "space" or self._words:
+            return False
+        thousands = kind == "number" and _NEXT_THOUSANDS.fullmatch(text) and _THOUSANDS.fullmatch(self._open.text)
+        if not thousands and not _POWER.fullmatch(text):
+            return False
+        self._open.text += f" {text}"
+        self._joint = ""
+        return True
 
     def _word(self, text: str) -> None:
         if number(text) is not None or text in _MISSING_ALONE or (self._joint == "sign" and _is_value(text)):
@@ -98,7 +120,7 @@ class _Scan:
         if self._open is not None:
             self._open.after = "word"
             self._open = None
-        if self._words and self._joint not in {"", "space"}:
+        if self._words and self._joint not in {"", "space"} and self._words[-1].casefold() not in _OF_OTHERS:
             self._cut("cut")
         if not self._words and self._joint == "gap":
             self._before = "cut"

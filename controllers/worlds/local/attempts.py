@@ -27,6 +27,7 @@ from controllers.worlds.local.read_programs import local_command
 from controllers.worlds.local.shares import Shares, SharesError
 from controllers.worlds.local.stand_ins import WORK, output_files, stood_in
 from controllers.worlds.local.standing import Standing, standing_of
+from controllers.worlds.local.trusted_folders import make_private
 from controllers.worlds.local.workflow import PodStep
 from controllers.worlds.local.working_folders import Project, read_own, working_folder
 from mlflow_hooks import contract
@@ -149,8 +150,8 @@ class Attempts:
         self._crews: dict[str, Crew] = {}
         self._meters: dict[str, RateMeter] = {}
         self._parts: dict[str, str] = {}
-        (around.folder / "logs").mkdir(parents=True, exist_ok=True)
-        around.state_root.mkdir(parents=True, exist_ok=True)
+        make_private(around.folder / "logs")
+        make_private(around.state_root)
         for node, cpu in around.node_cpu.items():
             shares.add_node(node, cpu)
 
@@ -369,7 +370,7 @@ class Attempts:
         if step.source is None:
             return local_command(command + args, {**os.environ, **step.environment})
         script = self._around.folder / "scripts" / f"{file_name(step.template)}-{file_name(job.trial or job.id)}.py"
-        script.parent.mkdir(parents=True, exist_ok=True)
+        make_private(script.parent)
         script.write_text(step.source, encoding="utf-8")
         return local_command((*(command or (sys.executable,)), str(script), *args), {**os.environ, **step.environment})
 

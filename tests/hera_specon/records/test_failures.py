@@ -50,6 +50,12 @@ def test_what_a_trial_printed_cannot_steer_the_terminal(tmp_path: Path) -> None:
 
 def test_it_is_told_that_a_trial_was_given_up_before_its_retries_were_used_up(tmp_path: Path) -> None:
     assert "not tried again" in told_of(tmp_path, b"ValueError: x", given_up=True)
+
+
+def test_of_a_trial_that_left_for_nothing_one_reason_is_told(tmp_path: Path) -> None:
+    told = told_of(tmp_path, b"saved", exit_code=75, given_up=True)
+    assert "came no further" in told
+    assert "not tried again" not in told
     assert "not tried again" not in told_of(tmp_path, b"ValueError: x")
 
 

@@ -132,6 +132,37 @@ def test_a_value_of_the_named_metric_that_is_no_number_is_told(said: str) -> Non
     assert (read.values, read.odd) == ((), (said,))
 
 
+@pytest.mark.parametrize(
+    "said", ["1 234", "12 345 678", "-1 234", "1 / 3", "3.2 e-1", "3 E-2", "*******", "~0.5", "$0.5", "-", "±0.5"]
+)
+def test_no_part_of_what_is_only_in_all_a_number_counts(said: str) -> None:
+    read = NamedReader("loss", alone=True).read(f"epoch 3 loss: {said}")
+    assert read.values == ()
+    assert read.odd
+
+
+@pytest.mark.parametrize("line", ["loss: 0.5 100", "loss: 1 2345", "loss 1.0 234", "loss: 12  345", "loss: 1234 567"])
+def test_two_numbers_that_are_no_thousands_are_two(line: str) -> None:
+    assert values_of("loss", line)
+
+
+def test_a_step_beside_a_number_of_three_digits_is_the_step() -> None:
+    assert NamedReader("loss").read("epoch 3 100 loss 0.5").step == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["epoch 4 loss 9.9 (best: loss 0.01 at epoch 2)", "loss 9.9 | best: loss 0.3", "Min: loss = 0.2, loss = 9.9"],
+)
+def test_the_best_so_far_is_another_metric_also_before_a_colon(line: str) -> None:
+    assert values_of("loss", line) == [9.9]
+
+
+@pytest.mark.parametrize("sign", ["<=", ">=", "<", ">", "≤", "≥", "!="])
+def test_what_a_metric_is_compared_with_is_no_value_of_it(sign: str) -> None:
+    assert values_of("loss", f"Stopped early at loss {sign} 0.001") == []
+
+
 @pytest.mark.parametrize("said", ["0.5 -> 0.4", "0.5->0.4", "0.5 → 0.4"])
 def test_of_a_change_neither_value_is_guessed(said: str) -> None:
     read = NamedReader("loss").read(f"loss: {said}")
