@@ -6,7 +6,7 @@ Growth is compared over models whose objectives have different units, so it is m
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -173,6 +173,18 @@ def came_to_its_end(newest: Sample | None, of_others: Iterable[Sample]) -> bool:
         return newest.step + 1 >= newest.steps_total
     # Scripts that log without steps log all at step 0: it may be the first of many.
     return newest.step > 0 and {other.step for other in of_others} == {newest.step}
+
+
+def tells_another_length(own: Mapping[str, object], of_other: Mapping[str, object], other: Sample) -> bool:
+    """Return whether a hyperparameter sets how long trials train, as ``epochs`` may, and two have other values of it.
+
+    Args:
+        own: the hyperparameters of a trial.
+        of_other: those of one that has come to its end.
+        other: the newest sample of that one: its steps count from 0 or from 1.
+    """
+    lengths = {str(other.step), str(other.step + 1)}
+    return any(str(value) in lengths and own.get(name) != value for name, value in of_other.items())
 
 
 def _order(report: Sample | Progress) -> tuple[float, int]:

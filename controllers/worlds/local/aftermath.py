@@ -16,7 +16,7 @@ from controllers.core.after_attempt import (
 )
 from controllers.core.labels import LABEL_SWEEP
 from controllers.core.model import Phase, Sample, TrialId
-from controllers.core.progress import came_to_its_end
+from controllers.core.progress import came_to_its_end, tells_another_length
 from controllers.worlds.local.admission import Admission
 from controllers.worlds.local.attempts import Attempts
 from controllers.worlds.local.gangs import Ended
@@ -120,12 +120,16 @@ class Aftermath:
     def _through(self, job: LocalJob) -> bool:
         """Return whether the metrics of a trial, and of those beside it, tell that it has come to its end."""
         newest, sweep = self._newest(), job.step.labels.get(LABEL_SWEEP)
-        succeeded = (
-            TrialId(other.trial)
+        ended = {
+            TrialId(other.trial): other.params
             for other in self._jobs.trials()
             if other.phase is Phase.SUCCEEDED and other.step.labels.get(LABEL_SWEEP) == sweep
-        )
-        others = [newest[trial] for trial in succeeded if trial in newest]
+        }
+        others = [
+            newest[trial]
+            for trial, params in ended.items()
+            if trial in newest and not tells_another_length(job.params, params, newest[trial])
+        ]
         return came_to_its_end(newest.get(TrialId(job.trial)), others)
 
     @staticmethod

@@ -19,7 +19,7 @@ from controllers.core.after_attempt import (
     pause_s,
 )
 from controllers.core.model import Sample
-from controllers.core.progress import came_to_its_end
+from controllers.core.progress import came_to_its_end, tells_another_length
 
 NOW: Final = 100.0
 PAUSE_S: Final = 7.0
@@ -219,3 +219,23 @@ def test_a_program_that_was_asked_is_through_only_where_its_values_say_so(
     through: bool,  # noqa: FBT001 - as parametrized
 ) -> None:
     assert came_to_its_end(newest, map(sample, others)) is through
+
+
+@pytest.mark.parametrize(
+    ("own", "of_other", "step", "another"),
+    [
+        pytest.param({"epochs": 30}, {"epochs": 10}, 10, True, id="steps from 1"),
+        pytest.param({"epochs": 30}, {"epochs": 10}, 9, True, id="steps from 0"),
+        pytest.param({"epochs": "30"}, {"epochs": "10"}, 9, True, id="as text"),
+        pytest.param({"lr": 0.1, "epochs": 10}, {"lr": 0.2, "epochs": 10}, 9, False, id="as many of them"),
+        pytest.param({"lr": 0.1}, {"lr": 0.2}, 9, False, id="nothing that tells a length"),
+        pytest.param({"hidden": 64}, {"hidden": 32}, 9, False, id="another number"),
+    ],
+)
+def test_a_trial_that_is_to_train_longer_is_not_through_where_another_is(
+    own: dict[str, object],
+    of_other: dict[str, object],
+    step: int,
+    another: bool,  # noqa: FBT001 - as parametrized
+) -> None:
+    assert tells_another_length(own, of_other, sample(step)) is another
