@@ -81,12 +81,30 @@ def serve(port: int, store: str, artifacts: str, experiments: Sequence[str] = ()
         listening.close()
         command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", _HOST, "--port", str(port)]
         os.execv(sys.executable, [*command, "--backend-store-uri", store, "--artifacts-destination", artifacts])  # noqa: S606 - our own interpreter
+    _make_database(Path(store.removeprefix("sqlite:///")))
     initialize_backend_stores(store, store, _ARTIFACTS)
     tracking: Any = _get_tracking_store()
     for name in experiments:
         if tracking.get_experiment_by_name(name) is None:
             tracking.create_experiment(name, None, [])
     uvicorn.Server(uvicorn.Config(app, host=_HOST, port=port)).run(sockets=[listening])
+
+
+def _make_database(file: Path) -> None:
+    """Make a database with MLflow's tables where there is none.
+
+    It is made beside and renamed when it is whole: MLflow cannot open one again whose making was broken off.
+    """
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: PLC0415 - as above
+
+    if file.exists():
+        return
+    beside = file.with_name(f"{file.name}.new")
+    for left in file.parent.glob(f"{beside.name}*"):
+        left.unlink()
+    make: Any = SqlAlchemyStore
+    make(f"sqlite:///{beside}", _ARTIFACTS).engine.dispose()
+    beside.replace(file)
 
 
 def _give_way() -> None:

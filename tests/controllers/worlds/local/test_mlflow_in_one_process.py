@@ -65,3 +65,13 @@ def test_trials_come_before_the_server_also_where_each_session_is_scheduled_as_o
         server.close()
     assert niceness > 0
     assert of_its_session[1:] == ["nice", str(niceness)]
+
+
+def test_a_server_that_was_killed_while_it_made_its_database_comes_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"{serve_mlflow.DATABASE}.new").write_bytes(b"half of a database")
+    serve_mlflow._make_database(Path(serve_mlflow.DATABASE))
+    assert [one.name for one in MlflowClient(f"sqlite:///{serve_mlflow.DATABASE}").search_experiments()] == ["Default"]
+    assert [path.name for path in tmp_path.iterdir()] == [serve_mlflow.DATABASE]
